@@ -44,7 +44,6 @@ export interface Cached<Value> {
    * the key after `ttl`.
    */
   invalidate(key: string): void;
-  /** Evicts all keys, like {@link invalidate}. */
   invalidateAll(): void;
   /** The age in milliseconds of the oldest value that was returned in the last one to two minutes, for a gauge. */
   readonly oldestMs: number;
@@ -101,7 +100,6 @@ interface Entry<Value> {
 
 interface Load<Value> {
   readonly value: Promise<Value>;
-  /** When the load started; Infinity while it is queued. */
   startUs: number;
 }
 

@@ -87,7 +87,6 @@ export function isYes<Raw>(
   return verdict === true;
 }
 
-/** The stored form of a key that an app chose; undefined if it is invalid. */
 export function asKey(own: unknown): string | undefined {
   if (!isKey(own)) return undefined;
   return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
@@ -121,9 +120,6 @@ export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefi
   return 1;
 }
 
-/**
- * The steps that `finish` of a limiter returned. If one of them is not a step, reports a fault and uses none of them.
- */
 export function stepsFrom<Raw>(asking: CallbackContext<Raw>, own: unknown): readonly Step[] {
   if (own === undefined || own === null) return [];
   if (Array.isArray(own) && own.every(isStep)) return own;

@@ -1,5 +1,3 @@
-/** The common part of limits on requests in flight: a permit for each request, held under a lease in the store. */
-
 import { decideStep } from '../algorithms/decide.js';
 import { makeLeasesRule } from '../algorithms/leases/lease-rule.js';
 import { checkLimit, checkName, durationBetween } from '../base/checks.js';

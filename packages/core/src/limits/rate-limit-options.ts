@@ -74,10 +74,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly share?: number | undefined;
   /**
-   * Called after the response to decide on a refund. `(_, { status = 500, aborted }) => status < 400 && !aborted`
-   * counts only failures. The request has the same `raw` as in other callbacks, including data that a handler stored
-   * there, such as in `res.locals`. The cost is refunded only if the function returns `true`, or a promise of it.
-   * Anything but `true`, `false` and `undefined` is a fault.
+   * Called after the response to decide on a refund. The cost is refunded only if the function returns `true`, or a
+   * promise of it. `(_, { status = 500, aborted }) => status < 400 && !aborted` counts only failures. The request has
+   * the same `raw` as in other callbacks, including data that a handler stored there, such as in `res.locals`.
    */
   readonly refundIf?:
     | ((

@@ -35,7 +35,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   }
 
   /**
-   * The variant for a caller. Live limits of its key take precedence, then its plan, then the live limits of the
+   * Chooses the rule for a caller. Live limits of the key take precedence, then the plan, then the live limits of the
    * limiter. A live `factor`, or live limits with `allPlans`, change plans too. Invalid numbers are reported as a fault
    * and ignored.
    *

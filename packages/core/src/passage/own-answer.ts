@@ -18,7 +18,6 @@ export interface RejectedResponse {
   isAnswered(): boolean;
   /** Whether a callback can still respond after the function has returned. */
   canAnswerLater(): boolean;
-  /** Sends the default rejection. */
   sendRejection(): void;
   /** Gives the response an error status, for the app's error handler. */
   markFailed(): void;

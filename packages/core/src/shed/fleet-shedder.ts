@@ -49,10 +49,10 @@ const NAMES: NamesOf<FleetShedderOptions> = {
 const FLEET = 'fleet';
 
 /**
- * Rejects non-critical requests with 503 while the fleet is too busy. Such a request passes if, in all processes that
- * share the store, fewer than (1 - reserve) x capacity non-critical requests and fewer than `capacity` requests in
- * total are in flight. Critical requests are counted and never rejected. (This is the fleet usage load shedder of P.
- * Tarjan, "Scaling your API with rate limiters", 2017.)
+ * Rejects non-critical requests with 503 while the fleet is too busy. The fleet is all processes that share the store.
+ * It is too busy if at least (1 - reserve) x capacity non-critical requests, or `capacity` requests in total, are in
+ * flight. Critical requests are counted and never rejected. (This is the fleet usage load shedder of P. Tarjan,
+ * "Scaling your API with rate limiters", 2017.)
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

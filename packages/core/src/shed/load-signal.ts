@@ -32,7 +32,6 @@ export interface Reading {
 export interface Signal {
   /** What the signal measures. Rejections carry this name. */
   readonly name: string;
-  /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
    * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. May return a function
@@ -126,7 +125,6 @@ export class SignalLoop<State> {
     return this.peek(nowUs);
   }
 
-  /** The state now, for a gauge, without side effects. */
   peek(nowUs: number): State {
     // Not stored, because a late reading must continue from the state before the gap.
     return this.advance(this.known ?? this.rest(nowUs), undefined, nowUs);

@@ -144,8 +144,8 @@ class TextGroup {
   decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
-    // Each count is read once and changed in place: first to judge a take, then to charge it. Judging changes only what
-    // charging would change too.
+    // Each count is read once and changed in place. A step that is judged changes only what charging it would change
+    // too.
     const perform = (step: Step, name: string, charge: boolean): Answer => {
       const count = counts.get(name) ?? readCount(step, stored.get(name));
       counts.set(name, count);

@@ -16,7 +16,8 @@ const bucketMachine: Machine = {
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
     makeBucketRule(limit, Math.ceil(windowUs / share), burst),
-  // At most burst + limit units count, so a caller that stops is back within its burst after one window.
+  // With `overage`, at most burst + limit units count, so a caller that stops is back within its burst after one
+  // window.
   soften: ({ limit, windowUs, burst }: BucketRule) =>
     makeBucketRule(limit, windowUs, burst + limit),
   policy: (name, rule: BucketRule) => ratePolicy(name, rule),

@@ -9,7 +9,6 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Lacks `complete`, because stores don't need it; `calendar()` adds it. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,

@@ -1,5 +1,3 @@
-/** Calculates when days, weeks and months begin in a time zone, and the periods of a subscription. */
-
 import { mustBe } from '../../base/errors.js';
 import type { Calendar, Period, Periods } from '../../contract/calendar.js';
 

@@ -5,7 +5,6 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Lacks `complete`, because stores don't need it; `distinct()` adds it. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,

@@ -132,10 +132,7 @@ function withItems(
   return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/**
- * Removes at most `most` of the items at `places`: those that the grant at `us` added and no other request has
- * repeated.
- */
+/** Removes items at `places` that the grant at `us` added and no other request has repeated, at most `most`. */
 function without(list: string, places: readonly number[], us: number, most: number): string {
   const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
   return edited(list, own.slice(0, most), false);

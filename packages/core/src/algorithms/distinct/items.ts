@@ -2,7 +2,6 @@ import { newDigest } from '../../base/sha256.js';
 import type { Step } from '../../contract/store.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Stands for an item that is unknown, because `itemOf` failed or no item was given. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
 /** Longer lists are rejected unread, even if many of their entries are equal. */

@@ -201,7 +201,7 @@ export class Entries implements LogEntries {
     }
   }
 
-  /** Without sums, a rebuild is done earlier, because it then only copies. */
+  /** A log without sums is rebuilt earlier, because its rebuild only copies. */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
     if (this.length > FEW && (this.head + this.holes) * part > this.length) this.rebuild();

@@ -65,7 +65,6 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
     ...measureParts(rule, answer, cost, rule.waitUs),
     used: unitsUsed(rule, answer),
   };
-  // A cost of 0 passes even during a pause.
   return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
 }
 

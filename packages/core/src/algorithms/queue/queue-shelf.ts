@@ -62,7 +62,8 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
       isPlain &&
       state.us > nowUs &&
       state.pauseUs <= nowUs &&
-      // Then the last condition also excludes an instant that `stepQueue` would correct because the clock went back.
+      // With such a span, the last condition also excludes an instant that `stepQueue` would correct because the clock
+      // went back.
       state.spanUs >= rule.spanUs &&
       state.den * rule.den === 1 &&
       tatUs <= nowUs + rule.spanUs

@@ -1,5 +1,3 @@
-/** Stores one object for each limiter and code (see `countOf`), and finds it without building a string. */
-
 const MANY = 1_024;
 
 interface Codes<Thing> {

@@ -63,8 +63,8 @@ export class FlatTable {
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width how many numbers a slot has, one or two; or how many cells follow the fingerprint, if the caller uses
-   * {@link slots}
+   * @param width how many numbers a slot has: one or two. If the caller uses {@link slots}, how many cells follow the
+   * fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;
@@ -119,7 +119,6 @@ export class FlatTable {
     return numbers ? (numbers[this.placeOf(slot) + column] as number) : 0;
   }
 
-  /** `value` is from 0 to 2^32 - 1. */
   setNumber(slot: number, column: number, value: number): void {
     const { slots } = this;
     if (value > 0) slots.numbers ??= this.makeNumbers();
@@ -127,8 +126,8 @@ export class FlatTable {
   }
 
   /**
-   * Changes the first number of an entry from `from`, which no other entry has, to `to`. Also works while the entry is
-   * being moved.
+   * Replaces the first number of an entry, which must be `from`. No other entry may have that number. Also works while
+   * the entry is being moved.
    */
   replace(slot: number, from: number, to: number): void {
     const at = this.placeOf(slot);

@@ -34,7 +34,6 @@ export class KeySlots {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The fingerprint of the last search, which `addSlot` uses.
   private lo = 0;
   private hi = 0;
 
@@ -101,7 +100,7 @@ export class KeySlots {
 
   private clearHot(): void {
     for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // an evicted limiter is not in the loop
+    this.last = undefined;
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

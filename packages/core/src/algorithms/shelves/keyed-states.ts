@@ -1,5 +1,3 @@
-/** Stores states by limiter, code and key in plain maps, for the algorithms that don't use a flat table. */
-
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 

@@ -25,7 +25,7 @@ export class LeaseCycle {
   private readonly lost: LostReleases;
   private readonly endSteps = new WeakMap<Step, Step>();
   private readonly onLost = new WeakMap<Step, () => void>();
-  /** Values to write before the step that ends their claim is sent. */
+  /** Values that must be written before the step that ends their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   /** Time of the last turn. */
@@ -81,7 +81,7 @@ export class LeaseCycle {
     this.lateValues.set(last, value);
   }
 
-  /** Call this when `last` has ended its claim. Retries to write the value of the claim. */
+  /** Call this when `last` has ended its claim. Tries again to write the value of the claim. */
   noteDone(last: Step): void {
     const late = this.lateValues.get(last);
     if (!late) return;
@@ -246,7 +246,6 @@ export class LeaseCycle {
     if (releases.length === 0) return [];
     const all = Promise.all(releases.map((release) => this.deliverRelease(release))).then(
       (arrived) => {
-        // The store doesn't answer, so the other releases wait for the next round.
         if (!arrived.includes(true)) this.lost.endRound();
       },
     );

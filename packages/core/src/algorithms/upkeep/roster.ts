@@ -1,5 +1,3 @@
-/** The held leases of one length, in the order in which they must be renewed. */
-
 import type { Step } from '../../contract/store.js';
 
 /** A lease is renewed within this share of its length, so it survives one lost renewal. */
