@@ -18,13 +18,11 @@ import {
 } from './bucket/bucket-rule.js';
 
 /**
- * Lets a limit go into debt by `debt` units. If a plan or a live setting has another limit than `ofLimit`, the debt
- * changes in proportion. Only token buckets and limits by calendar can have debt: other algorithms would forget it when
- * a window ends.
+ * Lets a limit go into debt by `debt` units. Only token buckets and limits by calendar can have debt. If a plan or a
+ * live setting has another limit than `ofLimit`, the debt changes in proportion.
  *
- * In a token bucket, the debt is the time that `debt` units take to refill at `ofLimit` per window. Rules without debt
- * would reduce a stored debt to 0. They have separate counts, because the code of a rule contains the debt. The time to
- * refill burst and debt is at most 2^51 us.
+ * A token bucket with debt has a separate count, because its code contains the debt. The time to refill burst and debt
+ * is at most 2^51 us.
  *
  * @param debt an integer from 1 to 10^9
  * @param ofLimit the declared limit
@@ -91,7 +89,6 @@ function calendarWithDebt(rule: CalendarRule, debt: number, ofLimit: number): Ca
   return { ...rule, logic, debt: mulDiv(debt, rule.limit, ofLimit).whole };
 }
 
-/** The members of {@link Machine} that are the same for buckets and calendars with debt. */
 function owing({ logic }: Rule, debt: number, ofLimit: number): Machine {
   return {
     ...logic,

@@ -1,5 +1,3 @@
-/** Makes decisions from a store's answers, and replaces missing answers. All limiters use this module. */
-
 import type { Answer } from '../contract/ask.js';
 import {
   type Decision,
@@ -11,12 +9,10 @@ import {
 import { capacityOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** The numbers of a rule as clients see them. */
 export function policyOf(name: string, rule: Rule): Policy {
   return rule.logic.policy(name, rule.soft ?? rule);
 }
 
-/** {@link policyOf} for a rate limit. */
 export function ratePolicy(
   name: string,
   rule: { readonly limit: number; readonly windowUs: number; readonly burst?: number },
@@ -25,10 +21,7 @@ export function ratePolicy(
   return { name, unit: 'requests', limit, windowMs: windowUs / 1000, burst };
 }
 
-/**
- * The decision of the limiter named `limiter` about one step. A rejection by the limit has the given `reason`, or
- * `never` if the cost can never pass.
- */
+/** A rejection by the limit has the given `reason`, or `never` if the cost can never pass. */
 export function decideStep(
   limiter: string,
   step: Step,
@@ -76,7 +69,6 @@ export function decideStep(
   return isOver(rule, used) ? { ...decision, over: true } : decision;
 }
 
-/** Whether `used` exceeds the declared limit of a rule with `overage`. */
 export function isOver({ soft }: Rule, used: number): boolean {
   return soft !== undefined && used > capacityOf(soft);
 }

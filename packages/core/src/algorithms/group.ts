@@ -1,5 +1,3 @@
-/** Checks and merges the steps of a group, and limits their number. Every store does this before it reads any key. */
-
 import { SpillwayError, show } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
 import { countOf, sameRule } from '../contract/rule.js';
@@ -48,7 +46,6 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places };
 }
 
-/** Whether two steps on one count must stay separate: they concern a permit or claim, and neither is a `take`. */
 function staysApart(a: Step, b: Step): boolean {
   return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }
@@ -148,10 +145,8 @@ export function spread({ places }: UniqueGroup, answers: readonly Answer[]): rea
 /** The most steps of one group. Redis is single-threaded, and this many steps block it for about 10 ms. */
 export const MAX_STEPS = 1_000;
 
-/** A group of up to this many steps has the timeout of one step. */
 const FREE_STEPS = 128;
 
-/** Each further 512 steps, or part of them, add the timeout of one step. */
 const EXTRA_STEPS = 512;
 
 /** The error for a group of more than {@link MAX_STEPS} steps, which is not sent. */
@@ -162,7 +157,10 @@ export function tooLarge(): SpillwayError {
   );
 }
 
-/** The timeout of a group of `steps`, if one step may take `timeoutUs`. */
+/**
+ * The timeout of a group: `timeoutUs` for up to 128 steps, and the same again for each further 512 steps or part of
+ * them.
+ */
 export function timeoutOf(steps: number, timeoutUs: number): number {
   if (steps <= FREE_STEPS) return timeoutUs;
   return timeoutUs * (1 + Math.ceil((steps - FREE_STEPS) / EXTRA_STEPS));

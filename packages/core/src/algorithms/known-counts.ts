@@ -1,5 +1,3 @@
-/** The rules that each limiter has registered with a store, one for each code (see `countOf`). */
-
 import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
@@ -12,7 +10,7 @@ export const MAX_CODES = 64;
 /** The most limiters; a new one replaces the oldest. Apps have few limiters, because names are constants in code. */
 export const MAX_LIMITERS = 1_000;
 
-/** A store's `register` adds rules, and its `reset` reads them. */
+/** The rules that each limiter has registered with a store, one for each code (see `countOf`). */
 export class KnownCounts {
   private readonly limiters = new Map<string, Map<string, Rule>>();
 

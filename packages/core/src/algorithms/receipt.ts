@@ -1,5 +1,3 @@
-/** Receipts of grants: a later `put` gives a grant back by its receipt. */
-
 import type { Answer, Ask, Receipt } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';

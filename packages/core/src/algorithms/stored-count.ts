@@ -1,14 +1,10 @@
-/** A count that is stored as a text, and the error for a text in another format. */
-
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
 import type { Op, Step } from '../contract/store.js';
 
 /** A count that was read from its text. Steps change it in place; the caller must store the new text. */
 export interface StoredCount {
-  /** Applies a step and answers it; see `stepBucket` for `charge`. */
   step(step: Step, nowUs: number, charge: boolean): Answer;
-  /** Whether a step has changed the text: see {@link isWritten}. */
   readonly changed: boolean;
   /** When the count expires and decides like an unused key. This may be in the past. */
   readonly expiresUs: number;
@@ -19,7 +15,7 @@ export interface StoredCount {
  * Whether a step changes the stored state. Steps that charge, give back or reset change it.
  *
  * @param acts whether the step passes or, like a `record`, applies anyway
- * @param repairs whether the clock went back so far that even a take that is not charged repairs the state
+ * @param repairs whether the clock went back so far that even an uncharged take corrects the state
  */
 export function isWritten(
   { op, cost }: { readonly op: Op; readonly cost: number },
@@ -32,18 +28,12 @@ export function isWritten(
   return op === 'take' ? (acts && charge) || repairs : acts;
 }
 
-/**
- * Reads the whole numbers of a stored text, one for each capturing group of `form`.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` if the text doesn't match
- */
 export function numbersOf(text: string, form: RegExp): number[] {
   const match = form.exec(text);
   if (!match) throw unknownFormat();
   return match.slice(1).map((digits = '0') => wholeNumber(Number(digits)));
 }
 
-/** @throws SpillwayError `SPW_STORE_ERROR` unless `value` is a whole number from 0 to 2^53 - 1 */
 export function wholeNumber(value: unknown): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw unknownFormat();

@@ -35,16 +35,11 @@ export interface StateText {
   readonly expiresUs: number;
 }
 
-/**
- * Reads a count with the algorithm of `rule`. For a `reset` the text is ignored, so it may be invalid.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format
- */
+/** Reads a count with the algorithm of `rule`. For a `reset` the text is ignored, because it may be invalid. */
 export function readCount({ rule, op }: Step, text: string | undefined): StoredCount {
   return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
 }
 
-/** The state to store for a count at `nowUs`; undefined if the count has expired. */
 export function stateOf(count: StoredCount, nowUs: number): StateText | undefined {
   const { expiresUs } = count;
   return expiresUs > nowUs ? { text: count.text(), expiresUs } : undefined;

@@ -33,7 +33,6 @@ export interface Part {
   decision: Decision | undefined;
 }
 
-/** A stored limiter of a guard, or a keyed limit. It turns the answer of a store into a decision. */
 export interface Decider {
   readonly name: string;
   readonly share?: number;
@@ -43,7 +42,6 @@ export interface Decider {
   decide(step: Step, answer: Answer): Decision;
 }
 
-/** The parts that need a store call. A single part, the usual case, is not wrapped in an array. */
 type Open<P> = P | P[];
 
 export class Pipeline<P extends Part> {
@@ -93,7 +91,6 @@ export class Pipeline<P extends Part> {
     return answer !== undefined;
   }
 
-  /** Calls the store once for all `open` parts, decides them, and returns the result of `then`. */
   askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
@@ -104,7 +101,6 @@ export class Pipeline<P extends Part> {
     return this.client.link.ask(steps, judge, { host });
   }
 
-  /** Returns the decision of a part, and passes it to observers. A part without a decision was skipped. */
   conclude(part: P, request?: LimitRequest): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
@@ -114,9 +110,7 @@ export class Pipeline<P extends Part> {
     return part.decision;
   }
 
-  /**
-   * Decides a part if it needs no store call. If its key is outside the limiter's share, puts the part in shadow mode.
-   */
+  /** If the key of the part is outside the limiter's share, puts the part in shadow mode. */
   protected decideHere(part: P): void {
     const { step, settings } = part;
     if (!step) return;
@@ -153,8 +147,6 @@ export class Pipeline<P extends Part> {
   }
 
   /**
-   * Decides a part by the store's answer.
-   *
    * @param answer undefined if a custom limiter has sent a step that the store doesn't answer
    * @param before the preceding part. If it has the same limiter and the same failure, the fault is not reported again
    */
@@ -174,7 +166,7 @@ export class Pipeline<P extends Part> {
 /** Must never change: every process and release must agree on which keys are in a share. */
 const SEED = { lo: 0x73706c77, hi: 0x73686172 };
 
-/** Whether `key` belongs to the `share` of keys. A key in one share is also in every larger share. */
+/** A key in one share is also in every larger share. */
 function isInShare(limiter: string, key: string, share: number): boolean {
   if (share >= 1) return true;
   const { lo } = fingerprint(`${limiter} ${key}`, SEED);

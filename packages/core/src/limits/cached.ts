@@ -1,5 +1,3 @@
-/** A cache for values that callbacks load, such as plans. Stale values are used while a value cannot be loaded. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import {
   checkCallback,
@@ -46,7 +44,6 @@ export interface Cached<Value> {
    * the key after `ttl`.
    */
   invalidate(key: string): void;
-  /** Evicts all keys, like {@link invalidate}. */
   invalidateAll(): void;
   /** The age in milliseconds of the oldest value that was returned in the last one to two minutes, for a gauge. */
   readonly oldestMs: number;
@@ -62,9 +59,8 @@ const GAUGE_US = 60_000_000;
 
 /**
  * Makes a function that loads values through a cache, for callbacks that query a database, such as for a tenant's plan.
- * A value older than `ttl` is reloaded in the background; while reloads fail, the stale value is used for `staleFor`.
- * At most one load runs per key, and at most `concurrent` in total. A load fails after 5 s; a key whose load failed is
- * loaded again after a second. `undefined` is cached like any value. Loads run outside of any request's async context.
+ * At most one load runs per key. A load fails after 5 s; a key whose load failed is loaded again after a second.
+ * `undefined` is cached like any value. Loads run outside of any request's async context.
  *
  * The method follows RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
  *
@@ -97,7 +93,6 @@ export function cached<Value>(
 }
 
 interface Entry<Value> {
-  /** The loaded value; undefined until a load has succeeded. */
   kept: { readonly value: Value; readonly atUs: number } | undefined;
   load: Load<Value> | undefined;
   failed: { readonly error: unknown; readonly atUs: number } | undefined;
@@ -105,7 +100,6 @@ interface Entry<Value> {
 
 interface Load<Value> {
   readonly value: Promise<Value>;
-  /** When the load started; Infinity while it is queued. */
   startUs: number;
 }
 
@@ -233,7 +227,6 @@ class Cache<Value> {
     return value;
   }
 
-  /** Queues a load, which starts when another load has ended. */
   private queued(key: string, entry: Entry<Value>): Promise<Value> {
     if (this.waiting.length >= 2 * this.half) {
       return this.keepError(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
@@ -257,7 +250,6 @@ class Cache<Value> {
     return Promise.reject(error);
   }
 
-  /** Keeps the age of the oldest value that was returned in this minute and in the previous minute. */
   private noteAge(nowUs: number, ageUs: number): void {
     const minutes = Math.floor((nowUs - this.agesUs) / GAUGE_US);
     if (minutes >= 1) {

@@ -20,7 +20,6 @@ export const UNKNOWN_ADDRESS = '@unknown';
 
 export const CALLBACK_TIMEOUT_MS = 1_000;
 
-/** The limiter and the request of a callback, and the recipient of its faults. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
@@ -88,13 +87,11 @@ export function isYes<Raw>(
   return verdict === true;
 }
 
-/** The stored form of a key that an app chose; undefined if it is invalid. */
 export function asKey(own: unknown): string | undefined {
   if (!isKey(own)) return undefined;
   return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
 }
 
-/** The key of a request: the value that `key` returned, or the client's address. */
 export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): string {
   const named = Array.isArray(own) ? keyOfParts(own) : asKey(own);
   if (named !== undefined) return named;
@@ -123,9 +120,6 @@ export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefi
   return 1;
 }
 
-/**
- * The steps that `finish` of a limiter returned. If one of them is not a step, reports a fault and uses none of them.
- */
 export function stepsFrom<Raw>(asking: CallbackContext<Raw>, own: unknown): readonly Step[] {
   if (own === undefined || own === null) return [];
   if (Array.isArray(own) && own.every(isStep)) return own;

@@ -1,5 +1,3 @@
-/** The concurrent requests limiter: limits requests in flight per key. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';

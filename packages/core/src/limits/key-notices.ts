@@ -23,7 +23,6 @@ const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*
 const PLACE =
   /^(?:x-[\w-]+|(?:[\w-]*api)?[-_]?key|authorization|cookie|(?:client|remote)?[-_]?(?:ip|address)|(?:user|session|account|tenant)[-_]?(?:id)?|(?:re?q|request|raw)\..+)$/i;
 
-/** All warnings about the `key` of a limiter. */
 export function keyNotices(name: string, key: unknown): readonly Notice[] {
   if (typeof key === 'string' && PLACE.test(key)) {
     const message = `the key of limiter "${name}" is the string "${key}", the same for all callers: write a function, as in key: ({ raw }) => raw.user?.id`;
@@ -41,7 +40,6 @@ export function keyNotices(name: string, key: unknown): readonly Notice[] {
   return [{ code: 'SPW_KEY_RAW_ADDRESS', message }];
 }
 
-/** The name of a property that a function reads from the limit request as if it were the framework's request. */
 function misread(text: string): string | undefined {
   const [, bare, named, pattern] = PARAMETER.exec(text) ?? [];
   const parameter = (bare ?? named)?.replaceAll('$', '\\$');

@@ -1,5 +1,3 @@
-/** Unique ids of leases. */
-
 declare const crypto: { getRandomValues(array: Uint32Array): Uint32Array };
 
 /** 96 random bits: the probability of a collision among 10^9 leases held at once is 10^-11. */

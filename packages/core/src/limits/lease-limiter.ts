@@ -1,5 +1,3 @@
-/** The common part of limits on requests in flight: a permit for each request, held under a lease in the store. */
-
 import { decideStep } from '../algorithms/decide.js';
 import { makeLeasesRule } from '../algorithms/leases/lease-rule.js';
 import { checkLimit, checkName, durationBetween } from '../base/checks.js';
@@ -51,16 +49,13 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
   readonly share?: number | undefined;
 }
 
-/** The differences between `concurrencyLimit` and `fleetShedder`. */
 interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
   readonly limit: number;
-  /** Looks up a limit that replaces the declared limit for a request. */
   readonly plan: PlanOption<Raw> | undefined;
-  /** The name of the option that set `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   readonly criticalClass?: string | undefined;

@@ -1,5 +1,3 @@
-/** Finds probable mistakes when a limiter is created. Its guard logs them. */
-
 import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;
@@ -17,7 +15,6 @@ export const MADE_IN_HANDLER: Notice = {
     'limiters are created in request handlers, and each starts at zero: create them once, outside of handlers',
 };
 
-/** All warnings about a limiter with this `window`, except those about its key. */
 export function noticesOn(name: string, window?: unknown): readonly Notice[] {
   const notices = [...shortWindow('limiter', name, window)];
   if (IN_HANDLER.test(new Error().stack as string)) notices.push(MADE_IN_HANDLER);

@@ -1,21 +1,16 @@
-/** Checks of options that several limiters have. */
-
 import { checkKey, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
 import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
 import type { KeyOption, Per } from '../contract/request.js';
 
-/** @throws SpillwayError `SPW_KEY_INVALID` */
 export function checkKeyOption<Raw>(key: KeyOption<Raw> | undefined): void {
   if (key !== undefined && typeof key !== 'function') checkKey(key, ', or a function');
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkMode<Raw>(mode: Per<Raw, Mode> | undefined): Per<Raw, Mode> {
   if (typeof mode === 'function') return mode;
   return oneOf('mode', mode, MODES) ?? 'enforce';
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkShare(share: number | undefined): number {
   return shareFromZero('share', share ?? 1);
 }
@@ -28,7 +23,6 @@ export interface StoreErrorOptions {
   readonly localShare?: number | undefined;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkStoreError({ onStoreError, localShare }: StoreErrorOptions): void {
   oneOf('onStoreError', onStoreError, ON_STORE_ERROR);
   if (localShare !== undefined) shareAboveZero('localShare', localShare);

@@ -1,5 +1,3 @@
-/** Applies live settings to the numbers of a limit. */
-
 import { isPlainObject, MAX_LIMIT } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
@@ -45,7 +43,6 @@ export function liveNumbers<Declared extends Numbers>(
   };
 }
 
-/** `units` x `factor`, rounded down to an integer from 1 to `most`. */
 function multiplied(units: number, factor: number, most = MAX_LIMIT): number {
   if (!(typeof factor === 'number' && factor > 0 && factor <= MAX_LIMIT)) {
     throw mustBe('factor', 'a number above 0 up to 1,000,000,000', factor);

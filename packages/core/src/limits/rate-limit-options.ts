@@ -1,5 +1,3 @@
-/** The options of the request rate limiter, and their checks. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost, oneOf } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
@@ -76,10 +74,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly share?: number | undefined;
   /**
-   * Called after the response to decide on a refund. `(_, { status = 500, aborted }) => status < 400 && !aborted`
-   * counts only failures. The request has the same `raw` as in other callbacks, including data that a handler stored
-   * there, such as in `res.locals`. The cost is refunded only if the function returns `true`, or a promise of it.
-   * Anything but `true`, `false` and `undefined` is a fault.
+   * Called after the response to decide on a refund. The cost is refunded only if the function returns `true`, or a
+   * promise of it. `(_, { status = 500, aborted }) => status < 400 && !aborted` counts only failures. The request has
+   * the same `raw` as in other callbacks, including data that a handler stored there, such as in `res.locals`.
    */
   readonly refundIf?:
     | ((
@@ -109,14 +106,12 @@ const NAMES: NamesOf<RateLimitOptions> = {
   localShare: 1,
 };
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function checkRateLimit<Raw>(options: RateLimitOptions<Raw>): void {
   checkOptions(options, 'rateLimit()', NAMES);
 }
 
 const STATUSES = [402, 403, 429] as const;
 
-/** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID` */
 export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   const { cost, refundIf, plan, status } = options;
   checkKeyOption(options.key);
@@ -127,11 +122,7 @@ export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   oneOf('status', status, STATUSES);
 }
 
-/**
- * Throws for a constant cost that is larger than the rule ever admits at once, because every request would be rejected.
- *
- * @throws SpillwayError `SPW_COST_INVALID`
- */
+/** Rejects a constant cost that the rule never admits at once. Otherwise the limit would reject every request. */
 export function checkCostPasses(cost: unknown, rule: Rule): void {
   const most = capacityOf(rule);
   if (typeof cost !== 'number' || cost <= most) return;

@@ -1,5 +1,3 @@
-/** The request rate limiter: limits units per key and window. */
-
 import { decideStep } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
@@ -150,7 +148,6 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
 
 type OwnPlan = Plan | null | undefined;
 
-/** Makes `finish`, which refunds the cost if `refundIf` returns true. */
 function refunding<Raw>(
   limiter: string,
   refundIf: NonNullable<RateLimitOptions<Raw>['refundIf']>,

@@ -1,5 +1,3 @@
-/** Validates the numbers of a limit and makes the rule. */
-
 import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
@@ -48,12 +46,6 @@ export interface RuleOptions {
 
 const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
 
-/**
- * Validates the numbers of a limit and makes their rule.
- *
- * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
- * `SPW_OPTION_INVALID`
- */
 export function ruleFrom(options: RuleOptions & { readonly cost?: unknown }): Rule {
   const { overage, cost } = options;
   const hard = hardRuleFrom(options);
@@ -115,7 +107,6 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-/** Tests for a method, because `instanceof` fails for a value of another copy of this package. */
 function makesRule(
   value: RuleOptions['window'] | Penalty | null,
 ): value is CalendarWindow<never> | Penalty {

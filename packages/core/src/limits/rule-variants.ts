@@ -1,5 +1,3 @@
-/** The rules of one limiter: for its declared numbers, for plans, and for live settings. */
-
 import { policyOf } from '../algorithms/decide.js';
 import { checkName } from '../base/checks.js';
 import { Junk } from '../base/junk.js';
@@ -24,7 +22,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   private readonly localShare: number;
   private readonly make: (numbers: Declared) => Rule;
 
-  /** @param make makes the rule for numbers; throws if they are invalid */
   constructor(
     name: string,
     localShare: number,
@@ -38,7 +35,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   }
 
   /**
-   * The variant for a caller. Live limits of its key take precedence, then its plan, then the live limits of the
+   * Chooses the rule for a caller. Live limits of the key take precedence, then the plan, then the live limits of the
    * limiter. A live `factor`, or live limits with `allPlans`, change plans too. Invalid numbers are reported as a fault
    * and ignored.
    *
@@ -56,11 +53,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
     return link ? link.variantOf(this, planned, key, limits) : planned;
   }
 
-  /**
-   * A variant with live numbers and the plan of another variant.
-   *
-   * @throws SpillwayError if the numbers are invalid
-   */
   withNumbers(numbers: Declared, { plan }: RuleVariant<Declared>): RuleVariant<Declared> {
     return this.variantOf(this.make(numbers), numbers, plan);
   }
@@ -120,7 +112,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
  * Without it, they are rejected without calling the store.
  */
 function closed(rule: Rule): Rule {
-  // Algorithms ignore the numbers that they don't use.
   const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0 };
   return rule.soft ? { ...rule, soft: none } : none;
 }

@@ -12,21 +12,18 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Records an admission of a request. */
 export function rememberAdmission(request: object, admission: Admission): void {
-  // `hasOwn` instead of reading the property: a miss would walk the prototypes of the framework, which takes as long as
-  // a decision.
+  // Uses `hasOwn`, because reading a missing property would search the prototypes of the framework's request, which
+  // takes as long as a decision.
   if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
   // Enumerable, because `defineProperty` would cost as much as the decision.
   else (request as Holder)[ADMISSIONS] = [admission];
 }
 
-/** The admissions of a request so far; undefined if there are none. */
 export function earlierAdmissions(request: object): readonly Admission[] | undefined {
   return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
 }
 
-/** Warns if the last guard of a request has charged the same count as an earlier guard. */
 export function noteCountedTwice(request: object, notices: Notices): void {
   const all = admissionsOf(request);
   const last = all.at(-1);
@@ -44,10 +41,7 @@ function counted(limiter: string): string {
   );
 }
 
-/**
- * The earlier admission of the request by the same guard; undefined if there is none. If the same middleware runs twice
- * for one request, the request is counted once, and a warning is logged.
- */
+/** If the same middleware runs twice for one request, the request is counted once, and a warning is logged. */
 export function admissionBefore(
   earlier: readonly Admission[],
   guard: object,

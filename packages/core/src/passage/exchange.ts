@@ -1,5 +1,3 @@
-/** The interface through which a guard uses a response. Each adapter implements it. */
-
 import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
@@ -8,8 +6,8 @@ import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.j
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
- * One request and its response, as a {@link Gate} uses them. Adapters make an exchange for each request. It decides
- * nothing. If a method throws, the gate reports a fault and the request passes.
+ * One request and its response, as a {@link Gate} uses them. Adapters make an exchange for each request. If a method
+ * throws, the gate reports a fault and the request passes.
  */
 export interface Exchange {
   /**
@@ -40,7 +38,7 @@ export interface Exchange {
   /**
    * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
    * already set. For a custom response, the adapter only stores `admission` here and runs the app's code when the gate
-   * returns `rejected`. In this method, the app's exceptions would count as faults of the adapter.
+   * returns `rejected`, because in this method the app's exceptions would count as faults of the adapter.
    */
   reject(admission: Admission): void;
   /**

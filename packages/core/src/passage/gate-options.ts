@@ -1,5 +1,3 @@
-/** The options of every gate, and the additional options of adapters. */
-
 import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
 import { checkGuardOptions } from '../guard/check.js';
@@ -14,7 +12,6 @@ export type OwnNames<Options> = NamesOf<Omit<Options, keyof GateOptions>>;
 
 const ADDRESS_OPTIONS: NamesOf<AddressOptions> = { trustProxy: 1, ipv6Prefix: 1 };
 
-/** The names of all options of an adapter that are not options of a guard. */
 export function extraNames(own: object): object {
   return { ...ADDRESS_OPTIONS, ...own };
 }

@@ -1,5 +1,3 @@
-/** Takes a request through a guard: the same steps for every framework. */
-
 import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
@@ -135,7 +133,6 @@ export class Gate<Raw> {
     return this.guard.close();
   }
 
-  // Decides on a request for which another guard has already decided.
   private decideBeside(
     request: GateRequest<Raw>,
     exchange: Exchange,

@@ -1,5 +1,3 @@
-/** The members of a guard that adapters expose on their handlers. */
-
 import type { Guard } from '../guard/guard-options.js';
 
 /** The members of a guard that server code needs. */

@@ -1,5 +1,3 @@
-/** Runs `onRejected`: whatever the app's function does, the client gets exactly one response. */
-
 import { asError, SpillwayError } from '../base/errors.js';
 import { after, isThenable } from '../base/host.js';
 
@@ -20,7 +18,6 @@ export interface RejectedResponse {
   isAnswered(): boolean;
   /** Whether a callback can still respond after the function has returned. */
   canAnswerLater(): boolean;
-  /** Sends the default rejection. */
   sendRejection(): void;
   /** Gives the response an error status, for the app's error handler. */
   markFailed(): void;

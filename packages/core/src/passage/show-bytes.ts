@@ -1,5 +1,3 @@
-/** Shows a body that is completely in memory to a watcher, in pieces. */
-
 import { afterPendingInput } from '../base/host.js';
 import type { BodyWatcher } from '../contract/recorder.js';
 

@@ -4,13 +4,12 @@
 
 import { coverageOf, type Reading } from './load-signal.js';
 
-/** How often the fraction is calculated. */
 export const TICK_US = 100_000;
 /** How much the integral grows per tick and unit of error. */
 const INTEGRAL_GAIN = 0.01;
 /**
- * Errors above 1, or below -4/9, are weighted by their size. The integral must be fast when an overload begins or ends,
- * and slow near the target, or the fraction would oscillate.
+ * Errors above 1, or below -4/9, are weighted by their size. The integral must change fast when an overload begins or
+ * ends, and slowly near the target. Otherwise the fraction would oscillate.
  */
 const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
 /** How much the fraction grows per unit of the current error, if the error is positive. */
@@ -20,7 +19,7 @@ const RISING_GAIN = 0.25;
  * classes while higher ones are rejected.
  */
 const FALLING_GAIN = 0.1;
-/** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */
+/** The largest fraction. Some requests must pass, because otherwise the controller can't see when the load ends. */
 const MAX_FRACTION = 0.97;
 /**
  * Errors are capped at this value, because one long stall would otherwise make the integral too large. The smallest
@@ -37,7 +36,6 @@ export interface ControllerState {
   readonly atUs: number;
 }
 
-/** The state of a controller that has seen no load. */
 export function restingController(nowUs: number): ControllerState {
   return { integral: 0, fraction: 0, atUs: nowUs };
 }
@@ -69,7 +67,7 @@ export function advanceController(
   return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
 }
 
-/** Whether the brake has current readings and is below its maximum. If so, nothing else needs to reject requests. */
+/** Whether the brake has current readings and is below its maximum. */
 export function holds(state: ControllerState, nowUs: number): boolean {
   return state.fraction < MAX_FRACTION && nowUs - state.atUs <= SILENCE_US + TICK_US;
 }
@@ -95,7 +93,6 @@ export class Mix {
     this.counts = new Array<number>(classes).fill(0);
   }
 
-  /** Counts a request of the class, rejected or not. */
   countRequest(rank: number, nowUs: number): void {
     this.fade(nowUs);
     this.counts[rank] = (this.counts[rank] ?? 0) + 1;

@@ -1,5 +1,3 @@
-/** The fleet shedder: reserves a share of the fleet's capacity for critical requests. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkLimit, shareFromZero } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
@@ -48,14 +46,13 @@ const NAMES: NamesOf<FleetShedderOptions> = {
   random: 1,
 };
 
-/** The key of the fleet's permits: the whole fleet has one count. */
 const FLEET = 'fleet';
 
 /**
- * Rejects non-critical requests with 503 while the fleet is too busy. Such a request passes if, in all processes that
- * share the store, fewer than (1 - reserve) x capacity non-critical requests and fewer than `capacity` requests in
- * total are in flight. Critical requests are counted and never rejected. (This is the fleet usage load shedder of P.
- * Tarjan, "Scaling your API with rate limiters", 2017.)
+ * Rejects non-critical requests with 503 while the fleet is too busy. The fleet is all processes that share the store.
+ * It is too busy if at least (1 - reserve) x capacity non-critical requests, or `capacity` requests in total, are in
+ * flight. Critical requests are counted and never rejected. (This is the fleet usage load shedder of P. Tarjan,
+ * "Scaling your API with rate limiters", 2017.)
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -99,7 +96,6 @@ export function fleetShedder<Raw = unknown>(options: FleetShedderOptions<Raw>): 
 
 type Capacity = FleetShedderOptions['capacity'];
 
-/** @throws SpillwayError `SPW_LIMIT_INVALID`; `SPW_OPTION_INVALID` for a default that could never apply */
 function declaredCapacity(capacity: Capacity, defaultCapacity: number | undefined): number {
   if (typeof capacity === 'function') {
     return checkLimit('defaultCapacity', defaultCapacity, ' when capacity is a function');
@@ -114,7 +110,6 @@ function planOf(own: number | PromiseLike<number>): Plan | undefined | Promise<P
   return isThenable(own) ? Promise.resolve(own).then(limited) : limited(own as number);
 }
 
-/** Undefined means the default capacity. */
 function limited(limit: number | undefined): Plan | undefined {
   return limit === undefined ? undefined : { limit };
 }

@@ -24,11 +24,9 @@ const SILENCE_US = 8 * LADDER_PERIOD_US;
  */
 export interface LadderState {
   readonly levelUs: number;
-  /** When the newest reading was taken. */
   readonly atUs: number;
 }
 
-/** The state of an idle worker's ladder: overload must last 28 s before anything is shed. */
 export function restingLadder(nowUs: number): LadderState {
   return { levelUs: REST_US, atUs: nowUs };
 }
@@ -39,9 +37,8 @@ export function shedAmountOf(state: LadderState): number {
 }
 
 /**
- * The state after a reading. From a utilization of 0.8 on, the shed amount grows, at full utilization by 1/120 a
- * second. Below 0.7 it falls, at zero utilization by 1/120 a second. While `mayRise` is false, it only falls. Without a
- * new reading the level stays; after 8 s it is reset to the level of an idle worker.
+ * The state after a reading. While `mayRise` is false, the level only falls. Without a new reading the level stays;
+ * after 8 s it is reset to the level of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,

@@ -1,5 +1,3 @@
-/** Signals, from which shedders read the load. */
-
 import type { Clock } from '../base/clock.js';
 import { disregard } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -34,7 +32,6 @@ export interface Reading {
 export interface Signal {
   /** What the signal measures. Rejections carry this name. */
   readonly name: string;
-  /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
    * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. May return a function
@@ -44,10 +41,6 @@ export interface Signal {
   watch?(listener: () => void): void;
 }
 
-/**
- * The signal's reading, or undefined if there is none. Calls `fault` if the signal throws or returns an invalid
- * reading.
- */
 export function readSafely(signal: Signal, fault?: (error: unknown) => void): Reading | undefined {
   try {
     const reading: unknown = signal.read();
@@ -72,13 +65,14 @@ function isAmount(value: unknown): boolean {
 interface Coverage {
   readonly atUs: number;
   readonly elapsedUs: number;
-  /** Whether the time without readings before this one was so long that the old state no longer counts. */
+  /** Whether there was no reading for so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
 /**
- * The time that a reading counts for: all the time since the previous reading. After a gap of more than `silenceUs`
- * between measurements, only the reading's own span. Undefined if the reading is not newer than the previous one.
+ * The time that a reading counts for. It is the time since the previous reading or, after a gap of more than
+ * `silenceUs` between measurements, the span of the reading. Undefined if the reading is not newer than the previous
+ * one.
  */
 export function coverageOf(
   reading: Reading,
@@ -104,7 +98,6 @@ type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number
 export class SignalLoop<State> {
   private known: State | undefined;
   private readUs = 0;
-  /** The last fault of the signal, until it is reported. */
   fault: unknown;
   readonly signal: Signal;
   private readonly clock: Clock;
@@ -126,14 +119,12 @@ export class SignalLoop<State> {
     this.advance = advance;
   }
 
-  /** The state for a request. The first request makes the loop watch the signal. */
   at(nowUs: number): State {
     if (this.known === undefined) this.start(nowUs);
     else if (nowUs - this.readUs >= this.periodUs) this.readSignal(nowUs);
     return this.peek(nowUs);
   }
 
-  /** The state now, for a gauge, without side effects. */
   peek(nowUs: number): State {
     // Not stored, because a late reading must continue from the state before the gap.
     return this.advance(this.known ?? this.rest(nowUs), undefined, nowUs);

@@ -1,5 +1,3 @@
-/** Priority classes of requests: they determine which requests are shed first. */
-
 import { checkCallback, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { isThenable } from '../base/host.js';
@@ -45,7 +43,6 @@ export class Ranking<Raw = unknown> {
   private readonly classify: Classify<Raw> | undefined;
   private readonly isTest: PriorityOptions<Raw>['isTest'];
 
-  /** @throws SpillwayError `SPW_OPTION_INVALID` */
   constructor(priority: Priority<Raw> = {}) {
     const options = typeof priority === 'function' ? { classify: priority } : priority;
     check(options);

@@ -1,5 +1,3 @@
-/** The options of a worker shedder, and their checks. */
-
 import { checkClock } from '../base/checks.js';
 import type { Clock } from '../base/clock.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
@@ -58,18 +56,13 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
   random: 1,
 };
 
-/** The signals of the ladder and of the brake; undefined for one that is off. */
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
-  /**
-   * Whether the brake reads the `wait` of the ladder's signal. If so, the ladder rises only while the brake is at its
-   * maximum or has no readings.
-   */
+  /** Whether the brake reads the `wait` of the ladder's signal. */
   readonly areOne: boolean;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function signalsOf<Raw>(options: WorkerShedderOptions<Raw>): Signals {
   const { signal, ladder, brake } = options;
   if (signal === undefined && ladder === undefined && brake === undefined) {
@@ -107,7 +100,6 @@ function chosen(
   return signal;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkRest<Raw>(options: WorkerShedderOptions<Raw>): void {
   const { shedCritical, clock } = options;
   if (shedCritical !== undefined && typeof shedCritical !== 'boolean') {

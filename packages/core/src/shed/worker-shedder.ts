@@ -1,5 +1,3 @@
-/** The worker shedder: rejects requests because this process is overloaded. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';

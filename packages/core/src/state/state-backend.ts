@@ -1,5 +1,3 @@
-/** The interface of a database that stores counts: see `stateStore`. */
-
 import type { StateText } from '../algorithms/texts.js';
 import type { Clock } from '../base/clock.js';
 import type { Step } from '../contract/store.js';

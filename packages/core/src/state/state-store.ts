@@ -1,5 +1,3 @@
-/** A store on top of any database that can read and write some texts in a transaction. */
-
 import {
   groupPasses,
   MAX_STEPS,
@@ -104,7 +102,6 @@ class StateStore implements Store {
     return spread(group, answers);
   }
 
-  /** Adds to a reset the key's counts under other rules of the limiter, because it resets them too. */
   private named(step: Step): NamedStep {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
@@ -122,7 +119,6 @@ class StateStore implements Store {
 interface NamedStep {
   readonly step: Step;
   readonly name: string;
-  /** If the step is a reset: resets of the key's counts under other rules of the limiter. */
   readonly others: readonly NamedStep[];
 }
 
@@ -133,29 +129,23 @@ interface Decided {
 
 type Texts = ReadonlyMap<string, string | undefined>;
 
-/** Decides a group of steps, given the stored texts of its counts. */
 class TextGroup {
   /** Names of all counts that the group reads or writes, each once, in ascending order. */
   readonly names: readonly string[];
   private readonly steps: readonly NamedStep[];
 
-  /** @param steps steps of one group, at most one for each count */
   constructor(steps: readonly NamedStep[]) {
     const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
     this.names = [...new Set(names)].sort();
     this.steps = steps;
   }
 
-  /**
-   * The answers to the steps and the changes to store. May be called any number of times.
-   *
-   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not in our format
-   */
+  /** May be called again, because a backend may retry its transaction. */
   decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
-    // Each count is read once and changed in place: first to judge a take, then to charge it. Judging changes only what
-    // charging would change too.
+    // Each count is read once and changed in place. A step that is judged changes only what charging it would change
+    // too.
     const perform = (step: Step, name: string, charge: boolean): Answer => {
       const count = counts.get(name) ?? readCount(step, stored.get(name));
       counts.set(name, count);
@@ -178,7 +168,7 @@ class TextGroup {
   }
 }
 
-/** Leaves out counts whose text stays the same: resetting an unused count writes nothing. */
+/** Leaves out counts whose text stays the same, such as an unused count that is reset. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

@@ -15,11 +15,8 @@ type Work<Result> = (
 ) => { readonly result: Result; readonly changes: StateChanges };
 
 /**
- * Runs `work` in one transaction, and resolves to the result of its last call.
- *
- * @param names each name once, in ascending order
- * @throws SpillwayError `SPW_STORE_TIMEOUT` if the deadline passes before the transaction begins or decides,
- * `SPW_STORE_ERROR` if the backend violates its contract; any error of `work`
+ * Runs `work` in one transaction, and resolves to the result of its last call. `names` has each name once, in ascending
+ * order.
  */
 export async function transact<Result>(
   backend: StateBackend,
@@ -66,7 +63,6 @@ function checkReading(count: number, texts: unknown, nowUs: number): void {
   }
 }
 
-/** The error if the backend passes an invalid argument to `decide`. */
 function broken(wanted: string): SpillwayError {
   return new SpillwayError('SPW_STORE_ERROR', `the backend must call decide with ${wanted}`);
 }

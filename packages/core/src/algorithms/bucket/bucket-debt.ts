@@ -1,5 +1,3 @@
-/** How a token bucket with debt is charged. */
-
 import { mulDiv } from '../../base/exact.js';
 import type { Ask } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
@@ -8,8 +6,8 @@ import { unitsRefilled } from './bucket-rule.js';
 import type { BucketState } from './bucket-step.js';
 
 /**
- * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. Exported
- * for stores that receive rules as numbers and must add this function to `logic`.
+ * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. Stores
+ * that receive rules as numbers must add this function to `logic`.
  *
  * @param nowUs the store's clock
  * @example

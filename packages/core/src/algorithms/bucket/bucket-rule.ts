@@ -1,5 +1,3 @@
-/** The rule of a token bucket, and its implementation (`Machine`). Shaper queues use the same numbers and receipts. */
-
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -18,7 +16,7 @@ const bucketMachine: Machine = {
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
     makeBucketRule(limit, Math.ceil(windowUs / share), burst),
-  // With `overage`, the bucket counts at most burst + limit units: a caller that stops is within the burst after a
+  // With `overage`, at most burst + limit units count, so a caller that stops is back within its burst after one
   // window.
   soften: ({ limit, windowUs, burst }: BucketRule) =>
     makeBucketRule(limit, windowUs, burst + limit),
@@ -79,7 +77,6 @@ export function bucketNumbers(
   return { limit, windowUs, burst, den, period, tolUs, tolNum };
 }
 
-/** Whether two buckets with the same limit are also equal in all other numbers. */
 export function sameNumbers(a: BucketNumbers, b: BucketNumbers): boolean {
   return (
     a.windowUs === b.windowUs && a.burst === b.burst && a.tolUs === b.tolUs && a.tolNum === b.tolNum
@@ -98,7 +95,7 @@ function measureBucket(rule: BucketRule, answer: BucketAnswer, cost: number): Nu
 
 /** The time that `cost` units take to refill, as whole microseconds and a numerator over `rule.den`. */
 export function refillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
-  // A cost above the burst never passes. One microsecond more than the tolerance expresses that without large numbers.
+  // A cost above the burst never passes, so any time above the tolerance is right. This one avoids large numbers.
   if (cost > rule.burst) return { us: rule.tolUs + 1, num: 0 };
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return { us: whole, num: rest };
@@ -109,10 +106,7 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
   return mulAddDiv(us, den, num, period);
 }
 
-/**
- * Calculates the numbers of a bucket, even one whose units refill in fractions of a microsecond. `waitUs` is how long a
- * taker may wait for units that have not refilled yet.
- */
+/** `waitUs` is how long a taker may wait for units that have not refilled yet. */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,
@@ -132,7 +126,6 @@ export function measureParts(
   }
   const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
   return {
-    // This is exact, because the tolerance is `burst` times the refill time of a unit.
     used: rule.burst - remaining,
     remaining,
     retryAfterMs:
@@ -141,15 +134,15 @@ export function measureParts(
   };
 }
 
-/** The units that have not refilled yet, rounded up: more than the burst while takers wait or the bucket is in debt. */
+/**
+ * The units that have not refilled yet, rounded up. They exceed the burst while takers wait or the bucket is in debt.
+ */
 export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer): number {
   const { nowUs, tatUs, tatNum } = answer;
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
-/**
- * Does what {@link measureParts} does if units refill in whole microseconds, as is usual. Short enough to be inlined.
- */
+/** A faster {@link measureParts} for units that refill in whole microseconds. It is short enough to be inlined. */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
@@ -165,8 +158,8 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
 }
 
 /**
- * Microseconds, rounded up, until `cost` units have refilled. `roomUs` and `roomNum` are the refill time of the units
- * available now.
+ * Microseconds until `cost` units have refilled, rounded up. `roomUs` and `roomNum` are the refill time of the
+ * available units.
  */
 function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
@@ -179,7 +172,6 @@ export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number):
   return { atUs: tatUs, num: tatNum, units };
 }
 
-/** The receipt that the grant would have if `given` of its units had never been taken. */
 export function restOfBucket(
   { period, den }: BucketRule | QueueRule,
   { atUs, num, units }: Receipt,

@@ -1,5 +1,3 @@
-/** Stores the buckets of a memory store in a flat table. */
-
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
@@ -7,14 +5,13 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-step.js';
 
 /**
- * The time of a slot is the instant at which its bucket is full and the entry expires. The number of a slot is the
- * numerator of that instant; the table allocates numbers only when a rule needs fractions of a microsecond.
+ * A slot stores the instant at which its bucket is full, and the numerator of that instant. The table allocates
+ * numerators only if a rule needs fractions of a microsecond.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
   private readonly keys = new KeySlots(1);
   private readonly table = this.keys.table;
-  // Reused for each call, so a decision allocates only its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0, forgiven: undefined };
   private slot = -1;
 
@@ -31,7 +28,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return this.keys.findSlot(limiter, rule, key, nowUs);
   }
 
-  /** The bucket at `slot`, which {@link slotOf} has just returned. */
   load(slot: number): BucketState | undefined {
     this.slot = slot;
     if (slot < 0) return undefined;
@@ -58,15 +54,13 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return bucketAnswer(state, nowUs, allowed);
   }
 
-  /** Whether {@link takeWhole} can be used for a take of `cost` units. */
   isPlain(rule: BucketRule, cost: number): boolean {
     const whole = rule.den === 1 && cost > 0 && cost <= rule.burst;
     return whole && rule.deepest === undefined && this.table.isBare;
   }
 
   /**
-   * Does what {@link step} does for the usual take, whose units refill in whole microseconds. It is a quarter faster,
-   * because it changes the table directly.
+   * Does what {@link step} does for the usual take, whose units refill in whole microseconds, but a quarter faster.
    *
    * If you change this, change its other three implementations: see {@link stepBucket}.
    */

@@ -1,7 +1,4 @@
-/**
- * Functions for a token bucket, which is stored as one instant. They change only the state they get (see
- * docs/algorithms.md; packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
- */
+/** The steps of a token bucket, which is stored as one instant: see docs/algorithms.md. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Ask, BucketAnswer, Receipt } from '../../contract/ask.js';
@@ -15,17 +12,16 @@ import { givenBack } from '../receipt.js';
 export interface BucketState {
   tatUs: number;
   tatNum: number;
-  /** The units that the last step forgave: see {@link BucketAnswer.forgiven}. */
   forgiven: number | undefined;
 }
 
 /**
  * Applies `ask` to `state`, in place. Returns whether its cost passes or, for a `put`, whether anything was given back.
- * With `charge` false, a `take` that passes charges nothing, because another step of its group was rejected. If the
- * clock went back, `state` is corrected first; the caller stores the correction only if {@link mayWrite} returns true.
+ * If `charge` is false, a `take` charges nothing, because another step of its group was rejected. If the clock went
+ * back, `state` is corrected first; the caller stores the correction only if {@link mayWrite} returns true.
  *
  * The charge of a bucket is implemented four times. If you change one, change all: this function, takeWhole in
- * bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
+ * bucket-shelf.ts, and bucket.lua and takes.lua in packages/redis/src/algorithms/bucket.
  */
 export function stepBucket(
   ask: Ask<BucketRule>,

@@ -8,7 +8,6 @@ import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-s
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readBucket(text: string | undefined, rule: Rule): StoredCount {
   const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
   if (tatNum >= (rule as BucketRule).den) throw unknownFormat();

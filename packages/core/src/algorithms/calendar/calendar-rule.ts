@@ -1,5 +1,3 @@
-/** The rule of a limit by calendar, and its implementation (`Machine`). */
-
 import type { CalendarAnswer } from '../../contract/ask.js';
 import type { Calendar } from '../../contract/calendar.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -11,7 +9,6 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Lacks `complete`, because stores don't need it; `calendar()` adds it. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
@@ -80,7 +77,6 @@ export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
 
-/** The usual length of a day or week, or of the longest month, in microseconds; `Infinity` for billing periods. */
 function lengthOf({ name }: Calendar): number {
   if (name === BILLING) return Infinity;
   if (name.startsWith('day')) return DAY_US;

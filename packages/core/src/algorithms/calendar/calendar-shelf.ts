@@ -1,12 +1,9 @@
-/** The counts of limits by calendar, in a memory store. */
-
 import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { type CalendarState, periodsOf, stepCalendar, unusedCalendar } from './calendar-step.js';
 
-/** The count of one period. `expiresUs` is the end of the period. */
 type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven'> & Expiring;
 
 const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
@@ -14,7 +11,7 @@ const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredCalendar>();
-  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
+  /** Steps change this copy. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
 
   get size(): number {
@@ -40,7 +37,6 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
     state.startUs = from.startUs;
     state.endUs = from.expiresUs;
     state.current = from.current;
-    // The units of the shared count also count in the key's billing period.
     if (from === other && ask.period && nowUs < from.expiresUs) {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }

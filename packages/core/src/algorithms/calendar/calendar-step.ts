@@ -1,6 +1,6 @@
 /**
- * Functions for counts by calendar. They change only the state they get (see docs/algorithms.md;
- * packages/redis/src/algorithms/calendar/calendar.lua does the same in Lua).
+ * The steps of counts by calendar. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/calendar/calendar.lua.
  */
 
 import type { Ask } from '../../contract/ask.js';
@@ -9,16 +9,12 @@ import type { CalendarRule } from '../../contract/rule.js';
 import { givenBack, unitsOf } from '../receipt.js';
 import { periodsLike } from './periods.js';
 
-/** The count of one period. */
 export interface CalendarState {
-  /** True if the caller must store this state. */
   dirty: boolean;
   label: string;
   startUs: number;
-  /** End of the period; 0 if the count was never used. */
   endUs: number;
   current: number;
-  /** The units that the last step forgave: see {@link CalendarAnswer.forgiven}. */
   forgiven: number | undefined;
 }
 
@@ -115,7 +111,6 @@ function enter(state: CalendarState, period: Period, nowUs: number): boolean {
     state.current = current;
     return true;
   }
-  // Otherwise the step has an older period, or the clock went back a little, so the stored period continues.
   return false;
 }
 

@@ -9,7 +9,6 @@ import { type CalendarState, stepCalendar, unusedCalendar } from './calendar-ste
 /** The label may contain spaces and line separators. */
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readCalendar(text: string | undefined): StoredCount {
   return new StoredCalendar(text === undefined ? unusedCalendar() : calendarOf(text));
 }
@@ -34,7 +33,7 @@ class StoredCalendar implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): CalendarAnswer {
-    // Steps a copy, because a step that charges nothing must not move the count to another period.
+    // A copy, because a step that charges nothing must not move the count to another period.
     const state = { ...this.state, dirty: false };
     const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
     const { dirty, startUs, endUs, current, forgiven } = state;

@@ -1,5 +1,3 @@
-/** `calendar` makes windows by day, week, month or billing period. */
-
 import { checkOptions } from '../../base/check-shapes.js';
 import { encodeText } from '../../base/encode-name.js';
 import { mustBe } from '../../base/errors.js';
@@ -108,10 +106,9 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` objects for which NODE_ENV was already read: reading it takes longer than a step. */
+/** The `notices` objects for which NODE_ENV was already read, because reading it takes longer than a step. */
 const checked = new WeakSet<object>();
 
-/** Warns once, in production, of calendar limits in a memory store. */
 function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {
   if (!notices || !store?.hasOurTime || checked.has(notices)) return;
   checked.add(notices);

@@ -1,5 +1,3 @@
-/** Calculates when days, weeks and months begin in a time zone, and the periods of a subscription. */
-
 import { mustBe } from '../../base/errors.js';
 import type { Calendar, Period, Periods } from '../../contract/calendar.js';
 
@@ -9,15 +7,12 @@ const SECOND_US = 1_000_000;
 /** Days are numbered from 1970-01-01. The first Monday was 1970-01-05. */
 const MONDAY = 4;
 
-/** The parts of the name of a {@link Calendar}. */
 const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
 
-/** For each unit, the highest number of a day on which a period can begin. */
 const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;
 
-/** The name of the calendar whose billing periods the app supplies. */
 export const BILLING = 'billing';
 
 /**
@@ -37,11 +32,6 @@ export function calendarNamed(name: string): Calendar {
   return zoneCalendar(unit as Unit, timeZone, Number(on));
 }
 
-/**
- * The calendar of a time zone.
- *
- * @throws SpillwayError `SPW_WINDOW_INVALID`
- */
 export function zoneCalendar(unit: Unit, timeZone: string, on: number): Calendar {
   const most = Object.hasOwn(MOST, unit) ? MOST[unit] : undefined;
   if (most === undefined) throw invalid('window', "'day', 'week', 'month' or a function", unit);
@@ -94,7 +84,6 @@ class ZoneCalendar implements Calendar {
     };
   }
 
-  /** The first day of the period that contains a day. */
   private firstDayOf(day: number): number {
     const { unit, on } = this;
     if (unit === 'day') return day;
@@ -104,7 +93,6 @@ class ZoneCalendar implements Calendar {
     return day < first ? dayIn(year, month - 1, on) : first;
   }
 
-  /** The first day of the period after the one that begins on `first`. */
   private nextAfter(first: number): number {
     const { unit, on } = this;
     if (unit === 'day') return first + 1;
@@ -121,10 +109,7 @@ class ZoneCalendar implements Calendar {
     return Date.UTC(year, month - 1, day) / (DAY_S * 1000);
   }
 
-  /**
-   * The second at which a local day begins: the first second whose local date is that day or later. A day without
-   * midnight begins with its first second that exists.
-   */
+  /** The first second whose local date is `day` or later. A day may have no midnight if the clocks go forward. */
   private beginOf(day: number): number {
     // Local time is at most 14 hours ahead of UTC, and at most 12 behind it.
     let before = day * DAY_S - 15 * 3600;
@@ -138,7 +123,6 @@ class ZoneCalendar implements Calendar {
   }
 }
 
-/** @throws SpillwayError `SPW_WINDOW_INVALID` if there is no such time zone */
 function datesIn(timeZone: string): Intl.DateTimeFormat {
   try {
     // With this locale and these options, a date is always written like 12/31/2026.

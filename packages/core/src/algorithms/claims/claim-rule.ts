@@ -1,5 +1,3 @@
-/** The rule of claims, and its implementation (`Machine`). */
-
 import { encodeText } from '../../base/encode-name.js';
 import { SpillwayError, show } from '../../base/errors.js';
 import type { ClaimsAnswer } from '../../contract/ask.js';
@@ -13,7 +11,6 @@ const claimsMachine: Machine = {
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
   capacity: () => 1,
-  // One claim can't be divided.
   share: (rule) => rule,
   policy: (name) => ({
     name,
@@ -30,7 +27,6 @@ const claimsMachine: Machine = {
   }),
   expiresAfterUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
-  // A receipt needs no data: id and owner identify the claim.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   failsClosed: true,
@@ -72,10 +68,6 @@ export function makeClaimsRule(leaseUs: number, keepUs: number): ClaimsRule {
 const OWNER = /^[\w-]{16}$/;
 const NOTE = /^[\x20-\x7e]{0,256}$/;
 
-/**
- * @throws SpillwayError `SPW_GROUP_INVALID` if the claim is invalid, if a step other than `reset` has no claim or a
- * cost other than 1, or if `onStoreError` is a rule
- */
 function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): void {
   const { op, limiter, cost, claim, onStoreError } = step;
   const invalid = (why: string) =>

@@ -1,5 +1,3 @@
-/** The claims of a memory store. */
-
 import { type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
@@ -10,8 +8,8 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 type StoredClaim = ClaimState & Expiring;
 
 /**
- * A longer name is stored as two fingerprints. With one, two claims could share a name, and one would get the response
- * of the other.
+ * A longer name is stored as two fingerprints. With only one fingerprint, two claims could share a name, and one
+ * request would get the response of the other.
  */
 const LONGEST_NAME = 128;
 

@@ -1,6 +1,6 @@
 /**
- * Pure functions that calculate the next state of a claim (see docs/algorithms.md;
- * packages/redis/src/algorithms/claims/claims.lua does the same in Lua).
+ * The steps of a claim. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/claims/claims.lua.
  */
 
 import { SpillwayError } from '../../base/errors.js';
@@ -14,24 +14,16 @@ import { MAX_LEASE_US } from '../leases/lease-step.js';
  */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 
-/** The claim of one id: its state, owner, end and note. */
 export type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note'>;
 
-/** The state of an unclaimed id. */
 export const FREE: ClaimState = { state: 'free', owner: '', endsUs: 0, note: '' };
 
 interface Stepped {
-  /** Contains the state of the claim after the step. */
   readonly answer: ClaimsAnswer;
-  /** True if the caller must store that state. */
   readonly dirty: boolean;
 }
 
-/**
- * Applies `ask` to a claim. See {@link stepBucket} for `charge`.
- *
- * @throws SpillwayError `SPW_GROUP_INVALID` if `ask` has no claim and is not a `reset`
- */
+/** Applies `ask` to a claim. See {@link stepBucket} for `charge`. */
 export function stepClaim(
   ask: Ask<ClaimsRule>,
   stored: ClaimState,

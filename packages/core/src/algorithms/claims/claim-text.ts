@@ -11,7 +11,6 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 
 const FORM = /^(\d{1,16})(?:r([\w-]{16})|d([\w-]{16})([\x20-\x7e]{0,256}))$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readClaim(text: string | undefined): StoredCount {
   return new StoredClaim(text === undefined ? FREE : claimOf(text));
 }

@@ -1,5 +1,3 @@
-/** The rule of a limit on distinct items, and its implementation (`Machine`). */
-
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { DistinctRule, Machine } from '../../contract/rule.js';
@@ -7,7 +5,6 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Lacks `complete`, because stores don't need it; `distinct()` adds it. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,

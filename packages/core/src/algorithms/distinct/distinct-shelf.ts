@@ -1,12 +1,9 @@
-/** The distinct items that a memory store keeps for each key. */
-
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { DistinctRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { noItems, stepDistinct, WIDTH } from './distinct-step.js';
 
-/** The items of a key. They expire with the newest one. */
 interface StoredItems extends Expiring {
   items: string;
 }
@@ -15,7 +12,6 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
-  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly working = noItems();
 
   get size(): number {

@@ -9,7 +9,6 @@ import { type DistinctState, noItems, stepDistinct, WIDTH } from './distinct-ste
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readDistinct(text: string | undefined): StoredCount {
   return new StoredDistinct(text === undefined ? '' : itemsIn(text));
 }
@@ -35,7 +34,6 @@ class StoredDistinct implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): LogAnswer {
-    // A copy, because a look must not change the count.
     const state = { ...this.state };
     const ask = step as Ask<DistinctRule>;
     const allowed = stepDistinct(ask, state, nowUs, charge);

@@ -1,5 +1,3 @@
-/** `distinct` limits how many distinct items each key touches. */
-
 import { checkCallback } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
 import { isThenable } from '../../base/host.js';

@@ -1,26 +1,20 @@
-/** Fingerprints of the items of a request: the first 16 bytes of the SHA-256 of limiter, key and item. */
-
 import { newDigest } from '../../base/sha256.js';
 import type { Step } from '../../contract/store.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Stands for an item that is unknown, because `itemOf` failed or no item was given. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
 /** Longer lists are rejected unread, even if many of their entries are equal. */
 const MAX_ENTRIES = 10_000;
 
-/** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
 /**
- * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. Null and undefined
- * are not items. All values other than strings, numbers and bigints are one item, so a client can't avoid or exhaust
- * the limit with them.
+ * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. All values other
+ * than strings, numbers and bigints are one item, so a client can't avoid or exhaust the limit with them.
  *
- * @param step its limiter and key are part of the fingerprints. Keys that share a count in a full memory store would
- * otherwise take each other's items for repeats
- * @param junk is called with the first value of an invalid type
+ * @param step the fingerprints contain its limiter and key, because keys share a count in a full memory store
+ * @param junk called with the first value of an invalid type
  */
 export function fingerprintsOf(
   given: unknown,

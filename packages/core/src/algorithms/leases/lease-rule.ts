@@ -1,5 +1,3 @@
-/** The rule of a concurrency limit, and its implementation (`Machine`). */
-
 import type { LeasesAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LeasesRule, Machine } from '../../contract/rule.js';
@@ -30,7 +28,6 @@ const leasesMachine: Machine = {
     `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
   expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
-  // A receipt needs no data: the lease id identifies the permit.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   shelf: () => new LeaseShelf(),

@@ -1,5 +1,3 @@
-/** The leases of a memory store, and their number. */
-
 import type { Ask, LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
@@ -15,12 +13,11 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
   private readonly states = new KeyedStates<StoredLeases>();
   private kept = 0;
 
-  /** The number of stored leases, including expired ones. */
   get size(): number {
     return this.kept;
   }
 
-  /** The permits of a key without the expired ones. */
+  /** Also removes the expired permits of the key. */
   find({ limiter, rule, key }: Ask<LeasesRule>, nowUs: number): StoredLeases | undefined {
     const state = this.states.get(limiter, rule.code, key);
     if (state) {

@@ -1,6 +1,6 @@
 /**
- * Functions for leases on permits. They change only the state they get (see docs/algorithms.md;
- * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
+ * The steps of leases on permits. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/leases/leases.lua.
  */
 
 import type { Ask, Lease } from '../../contract/ask.js';
@@ -16,11 +16,8 @@ interface Held {
   readonly critical: boolean;
 }
 
-/** The permits of a key. */
 export interface LeasesState {
-  /** The leases by their id. */
   readonly held: Map<string, Held>;
-  /** How many leases are critical. */
   critical: number;
   /** No lease expires before this instant. */
   soonestUs: number;
@@ -28,7 +25,6 @@ export interface LeasesState {
   lastUs: number;
 }
 
-/** How many permits are held. */
 interface LeasesView {
   used: number;
   critical: number;
@@ -74,7 +70,7 @@ export function stepLeases(
 }
 
 /**
- * Removes expired leases. Leases may have different lengths, so this checks all of them, but only if one may have
+ * Removes expired leases. It checks all leases, because they may have different lengths, but only if one may have
  * expired.
  */
 export function expire(state: LeasesState, nowUs: number): void {

@@ -11,7 +11,6 @@ import { type LeasesState, MAX_LEASE_US, noLeases, stepLeases } from './lease-st
 
 const NOBODY = { used: 0, critical: 0 };
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readLeases(text: string | undefined): StoredCount {
   return new StoredLeases(text === undefined ? noLeases() : leasesOf(text));
 }

@@ -1,5 +1,3 @@
-/** `lockFor` locks a key that exceeds its limit, each time for longer. */
-
 import { checkOptions } from '../../base/check-shapes.js';
 import { durationBetween } from '../../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../../base/duration.js';

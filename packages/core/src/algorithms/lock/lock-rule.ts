@@ -1,5 +1,3 @@
-/** The rule of a limit with a penalty, and its implementation (`Machine`). */
-
 import type { LockAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LockRule, Machine } from '../../contract/rule.js';

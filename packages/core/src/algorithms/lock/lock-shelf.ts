@@ -1,5 +1,3 @@
-/** The counts and locks of limits with a penalty, in a memory store. */
-
 import type { Ask, LockAnswer } from '../../contract/ask.js';
 import type { LockRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
@@ -13,7 +11,7 @@ const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 export class LockShelf implements Shelf<LockRule, StoredLock> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredLock>();
-  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
+  /** Steps change this copy. It is stored only if it is dirty. */
   private readonly working = unusedLock();
 
   get size(): number {
@@ -31,8 +29,7 @@ export class LockShelf implements Shelf<LockRule, StoredLock> {
 
   step(step: ShelfStep<LockRule, StoredLock>): LockAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
-    // A shared count is never locked: otherwise a flood that fills the store would lock out all new keys for a long
-    // time.
+    // A shared count is never locked. Otherwise a flood of new keys would lock out all new keys for a long time.
     const ask = mayGrow ? step.ask : { ...step.ask, binding: false, holdUs: 0 };
     const { working: state } = this;
     copy(count ?? other ?? UNUSED, state);

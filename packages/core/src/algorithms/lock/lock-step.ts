@@ -1,15 +1,13 @@
 /**
- * Functions for limits with a penalty. They change only the state they get (see docs/algorithms.md;
- * packages/redis/src/algorithms/lock/lock.lua does the same in Lua).
+ * The steps of a limit with a penalty. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/lock/lock.lua.
  */
 
 import type { Ask } from '../../contract/ask.js';
 import type { LockRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The count of a key in its window, and its locks. */
 export interface LockState {
-  /** True if the caller must store this state. */
   dirty: boolean;
   /** When the window ends. Receipts contain it, so a refund reaches only the window that was charged. */
   endUs: number;
@@ -28,7 +26,6 @@ export function unusedLock(): LockState {
   return { dirty: false, endUs: 0, current: 0, level: 0, endedUs: 0, untilUs: 0 };
 }
 
-/** The first instant at which the state equals the state of an unused key. */
 export function lockExpiresUs(
   { forgetUs }: LockRule,
   { endUs, current, level, endedUs, untilUs }: LockState,
@@ -87,8 +84,8 @@ export function stepLock(
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
 /**
- * Starts or extends a lock. If no lock of this level is long enough for a `hold`, raises the level. Otherwise `advance`
- * would shorten the lock.
+ * Starts or extends a lock. If a `hold` is longer than all locks up to this level, raises the level, because `advance`
+ * would shorten the lock otherwise.
  */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;
@@ -97,7 +94,6 @@ function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number):
   state.dirty = true;
 }
 
-/** The longest lock up to the level of the state. */
 function longestUs({ locksUs }: LockRule, { level }: LockState): number {
   return Math.max(0, ...locksUs.slice(0, level));
 }

@@ -8,7 +8,6 @@ import { type LockState, lockExpiresUs, stepLock, unusedLock } from './lock-step
 
 const FORM = /^(\d+):(\d+):(\d+):(\d+):(\d+)$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readLock(text: string | undefined, rule: Rule): StoredCount {
   return new StoredLock(text === undefined ? unusedLock() : lockOf(text), rule as LockRule);
 }

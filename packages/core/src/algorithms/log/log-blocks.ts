@@ -3,17 +3,14 @@
  * moves into the gap. Each block stores its owner, which is notified when the block moves.
  */
 
-/** A page has 8 kB to 16 kB. */
 const PAGE = 8192;
 /** How many numbers at the start of a block hold its owner. */
 const HEAD = 2;
 /** An address is the number of a block times 32, with the index of its length in the lower five bits. */
 const LENGTHS = 32;
 
-/** All blocks of one length. */
 interface Row {
   readonly length: number;
-  /** A page has 2^bits blocks. */
   readonly bits: number;
   readonly pages: Uint16Array[];
   count: number;
@@ -21,15 +18,12 @@ interface Row {
 
 const NONE: Uint16Array = /* @__PURE__ */ new Uint16Array(0);
 
-/** Where the numbers of a block are in memory. */
 export class Block {
   page: Uint16Array = NONE;
   start = 0;
-  /** How many numbers the block has room for. */
   room = 0;
 }
 
-/** Called when the block of `owner` has moved from address `from` to `to`. */
 type Moved = (owner: number, from: number, to: number) => void;
 
 /** Addresses are from 1 to 2^32 - 1; their lower five bits are never all set. */
@@ -76,7 +70,6 @@ export class Blocks {
       }
       this.moved(owner, last, address);
     }
-    // Keeps one spare page for the next block.
     if (row.count <= (pages.length - 2) << bits) pages.pop();
   }
 

@@ -1,7 +1,6 @@
 /** The interface for the entries of a log (units by instant, oldest first), and its implementation for long logs. */
 
 export interface LogEntries {
-  /** Units of all entries. */
   readonly total: number;
   /** The number of stored entries; some may have no units left. */
   readonly count: number;
@@ -22,7 +21,6 @@ export interface LogEntries {
   clear(): void;
 }
 
-/** Calls `visit` with each instant and its units, oldest first. */
 export function eachEntry(log: LogEntries, visit: (us: number, units: number) => void): void {
   let seen = 0;
   while (seen < log.total) {
@@ -33,10 +31,8 @@ export function eachEntry(log: LogEntries, visit: (us: number, units: number) =>
   }
 }
 
-/** Arrays with at most this many entries are never rebuilt. */
 const FEW = 32;
 
-/** Spare room for instants in a new array. */
 const SPARE = 8;
 
 /**
@@ -45,7 +41,6 @@ const SPARE = 8;
  */
 export class Entries implements LogEntries {
   total = 0;
-  /** How much of `times` is in use. Its instants are ascending. */
   private length = 0;
   private times = new Float64Array(SPARE);
   /**
@@ -53,9 +48,7 @@ export class Entries implements LogEntries {
    * each entry has one unit.
    */
   private nodes: number[] | undefined;
-  /** The index of the oldest entry with units. */
   private head = 0;
-  /** Units dropped since the last rebuild. */
   private dropped = 0;
   /** The number of entries in the middle that have no units. */
   private holes = 0;
@@ -147,7 +140,6 @@ export class Entries implements LogEntries {
     this.total = 0;
   }
 
-  /** The index of the first entry later than `us`. */
   private indexAfter(us: number): number {
     let low = this.head;
     let high = this.length;
@@ -198,8 +190,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Removes empty entries at the end: {@link lastUs} determines when the whole log expires, so it must be the instant
-   * of an entry with units.
+   * Removes empty entries at the end. {@link lastUs} determines when the log expires, so it must be the instant of an
+   * entry with units.
    */
   private trimEnd(): void {
     const all = this.dropped + this.total;
@@ -209,16 +201,12 @@ export class Entries implements LogEntries {
     }
   }
 
-  /**
-   * Rebuilds the arrays if more than half of their entries have no units. Without sums, more than an eighth is enough,
-   * because a rebuild then only copies.
-   */
+  /** A log without sums is rebuilt earlier, because its rebuild only copies. */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
     if (this.length > FEW && (this.head + this.holes) * part > this.length) this.rebuild();
   }
 
-  /** Moves the entries with units to the front of the arrays, and recalculates the sums. */
   private rebuild(): void {
     const { nodes } = this;
     let from = this.head;
@@ -250,7 +238,6 @@ export class Entries implements LogEntries {
     else for (let node = 1; node <= kept; node += 1) carry(nodes, node, 1);
   }
 
-  /** Copies the instants, starting at index `from`, into a new array with room for an eighth more. */
   private resize(from: number): void {
     const length = this.length - from;
     const times = new Float64Array(length + (length >> 3) + SPARE);
@@ -260,7 +247,6 @@ export class Entries implements LogEntries {
   }
 }
 
-/** Adds the sum of a node to the next node that contains it, or subtracts it there. */
 function carry(nodes: number[], node: number, sign: 1 | -1): void {
   const parent = node + (node & -node);
   if (parent <= nodes.length) {

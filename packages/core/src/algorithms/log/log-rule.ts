@@ -1,5 +1,3 @@
-/** The rule of a sliding window log, and its implementation (`Machine`). */
-
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LogRule, Machine } from '../../contract/rule.js';
@@ -45,7 +43,6 @@ const logMachine: Machine = {
   },
 };
 
-/** Makes a rule from checked numbers, as `makeRule` does. */
 export function makeLogRule(limit: number, windowUs: number): LogRule {
   const code = `l${windowUs.toString(36)}`;
   return { machine: 'log', logic: logMachine, code, limit, windowUs };

@@ -1,8 +1,3 @@
-/**
- * The logs of a memory store, in a flat table. The entries of a short log are packed in a block; a long log is an
- * object.
- */
-
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
@@ -29,9 +24,9 @@ const FEW = 64;
 const LONG = 31;
 
 /**
- * A slot stores the last instant at which its newest entry counts, and two numbers. For packed logs,
- * {@link PackedEntries} explains the numbers. For a long log, the first is 32 times its index in `long`, plus 31; the
- * second is 0.
+ * A short log is packed in a block, and a long log is an object. A slot stores the last instant at which its newest
+ * entry counts, and two numbers. For packed logs, {@link PackedEntries} explains the numbers. For a long log, the first
+ * is 32 times its index in `long`, plus 31; the second is 0.
  */
 export class LogShelf implements Shelf<LogRule, LogEntries> {
   readonly grows = true;
@@ -45,7 +40,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private readonly instants = new Instants();
   private readonly packed = new PackedEntries(this.table, this.blocks, this.instants);
   private readonly long: (Entries | undefined)[] = [];
-  /** Free indexes in `long`. */
   private readonly free: number[] = [];
   private readonly view: LogView = { used: 0, freesUs: 0, lastUs: 0 };
   private slot = -1;
@@ -131,7 +125,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return { allowed, nowUs, used: count, freesUs, lastUs };
   }
 
-  /** A log that is new, or a copy of `other`, is stored only if the step charges. */
   step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
     const { rule, op, cost } = ask;
@@ -141,7 +134,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
       this.entries -= before;
-      // A log that has become empty still has its slot.
       if (this.slot < 0 && log.count > 0) this.slot = this.keys.addSlot(nowUs);
       if (stored || log.count > 0) this.storeLog(log, this.slot, rule.windowUs);
     }
@@ -157,14 +149,13 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     this.table.reclaim(nowUs);
   }
 
-  /** A new log for a key, as a copy of `other` if that exists. */
   private newLog(other: LogEntries | undefined): LogEntries {
     if (other) return copyOf(other);
     this.packed.loadLog(-1, 0, 0);
     return this.packed;
   }
 
-  /** Makes room for another entry: a full packed log becomes a long log. */
+  /** Turns a full packed log into a long log. */
   private roomy(log: LogEntries): LogEntries {
     if (log !== this.packed || log.count < MOST_PACKED) return log;
     const long = copyOf(log);
@@ -181,7 +172,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     this.entries += kept.count;
   }
 
-  /** Stores a long log as an object, or packs it if it has become short. */
   private keepLong(log: Entries, slot: number, windowUs: number): LogEntries {
     const { packed, table } = this;
     const first = table.numberAt(slot, 0);

@@ -1,6 +1,6 @@
 /**
- * Functions for the sliding window log. They change only its entries (see docs/algorithms.md;
- * packages/redis/src/algorithms/log/log.lua does the same in Lua).
+ * The steps of a sliding window log. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/log/log.lua.
  */
 
 import type { Ask, Receipt } from '../../contract/ask.js';
@@ -76,7 +76,7 @@ function append(
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
-  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only a `record` can exceed the limit
+  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit);
 }
 
 function put(

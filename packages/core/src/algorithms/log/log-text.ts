@@ -20,7 +20,6 @@ import { isAhead, stepLog } from './log-step.js';
 const MOST_ENTRIES = 10_000;
 const ENTRY = /^(\d+):(\d+)$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readLog(text: string | undefined): StoredCount {
   return new StoredLog(text === undefined ? new Entries() : entriesOf(text));
 }
@@ -55,7 +54,6 @@ class StoredLog implements StoredCount {
     const { op, rule } = ask;
     const { windowUs } = rule;
     const view = { used: 0, freesUs: 0, lastUs: 0 };
-    // Expired entries no longer count, so each write omits them.
     entries.drop(entries.unitsUntil(nowUs - windowUs));
     const mayGrow = entries.count < MOST_ENTRIES;
     const ahead = isAhead(rule, entries, nowUs);

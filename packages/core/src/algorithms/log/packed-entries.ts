@@ -38,12 +38,10 @@ export function roughIn(number: number): number {
   return number >>> 19;
 }
 
-/** How many entries of `entrySize` numbers fit into the ring of a block of `room` numbers. */
 export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
 
-/** Whether a block with room for `room` numbers is too large for `numbers` of them. */
 export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
@@ -81,7 +79,6 @@ export class Instants {
     if (this.size > 2) page[at + 2] = us / 2 ** 32;
   }
 
-  /** The instant written at `at`. `lastUs` is the newest instant of its log. */
   readInstant(page: Uint16Array, at: number, lastUs: number): number {
     const { size } = this;
     const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
@@ -91,13 +88,13 @@ export class Instants {
     return us > lastUs ? us - cycleUs : us;
   }
 
-  /** The rough instant: 0 to 2^12 - 1. */
   rough(us: number): number {
     return (us * this.roughness) & (2 ** ROUGH_BITS - 1);
   }
 
   /**
-   * Whether the rough form `rough` proves that an instant is later than `us`. The two must be less than a window apart.
+   * Whether the rough form `rough` proves that an instant is later than `us`. The instant and `us` must be less than a
+   * window apart.
    */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
@@ -116,14 +113,12 @@ export class PackedEntries implements LogEntries {
   private readonly table: FlatTable;
   private readonly blocks: Blocks;
   private slot = -1;
-  /** Whether entries were removed since `loadLog`. */
   private shrunk = false;
   private address = 0;
   private readonly block = new Block();
   private readonly instants: Instants;
   /** How many 16-bit numbers a running sum takes: 1 or 2, or 0 without sums. */
   private sumSize = 0;
-  /** The number of entries for which the block has room. */
   private ring = 1;
   private head = 0;
 
@@ -153,7 +148,6 @@ export class PackedEntries implements LogEntries {
     this.total = this.sumAt(this.count - 1);
   }
 
-  /** Stores the changes. A new log is stored in `slot`. */
   saveLog(slot: number): void {
     this.slot = slot;
     if (this.shrunk) this.fit();
@@ -232,7 +226,6 @@ export class PackedEntries implements LogEntries {
     return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
   }
 
-  /** The units of the entries up to and including `index`. */
   private sumAt(index: number): number {
     if (this.address === 0) return this.total;
     if (this.sumSize === 0) return index + 1;
@@ -267,7 +260,6 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** The index of the entry that holds the `unit`-th unit. */
   private indexOf(unit: number): number {
     if (this.sumSize === 0 && this.address > 0) return unit - 1;
     let low = 0;
@@ -296,7 +288,6 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Lowers the total, and the sums of entry `from` and all later ones. */
   private lower(from: number, units: number): void {
     this.total -= units;
     if (this.address === 0 || this.sumSize === 0) return;
@@ -305,7 +296,7 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Switches to the block at `address`. Requires `sumSize` to be set. */
+  /** Requires `sumSize` to be set. */
   private turnTo(address: number): void {
     this.address = address;
     const { room } = this.blocks.findBlock(address, this.block);
@@ -317,7 +308,6 @@ export class PackedEntries implements LogEntries {
     this.setSum(this.count - 1, this.total);
   }
 
-  /** Makes room for `count` entries of `total` units. */
   private reserve(count: number, total: number): void {
     const { address } = this;
     let sumSize = address > 0 ? this.sumSize : 0;
@@ -354,7 +344,6 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Frees the block if it isn't needed, or moves to a smaller one if it is nearly empty. */
   private fit(): void {
     const { count, sumSize } = this;
     if (this.address === 0) return;

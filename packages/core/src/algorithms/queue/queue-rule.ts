@@ -1,5 +1,3 @@
-/** The rule of a shaper's queue (a bucket whose takers may wait), and its implementation (`Machine`). */
-
 import { mulDiv } from '../../base/exact.js';
 import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -67,7 +65,6 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
     ...measureParts(rule, answer, cost, rule.waitUs),
     used: unitsUsed(rule, answer),
   };
-  // A cost of 0 passes even during a pause.
   return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
 }
 

@@ -1,5 +1,3 @@
-/** The shaper queues of a memory store, in a flat table. */
-
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
@@ -8,7 +6,6 @@ import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
-/** How many numbers a state has. They are the cells of a slot after its fingerprint. */
 const NUMBERS = 5;
 
 /**
@@ -21,7 +18,6 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
   private readonly keys = new KeySlots(NUMBERS);
   private readonly table = this.keys.table;
-  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly state = noQueue();
   private slot = -1;
 
@@ -66,7 +62,8 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
       isPlain &&
       state.us > nowUs &&
       state.pauseUs <= nowUs &&
-      // With such a span, a clock that went back cuts only instants with which nothing passes.
+      // With such a span, the last condition also excludes an instant that `stepQueue` would correct because the clock
+      // went back.
       state.spanUs >= rule.spanUs &&
       state.den * rule.den === 1 &&
       tatUs <= nowUs + rule.spanUs

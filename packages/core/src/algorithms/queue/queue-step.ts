@@ -1,6 +1,6 @@
 /**
- * Functions for a shaper's queue, a bucket whose takers may wait. They change only the state they get (see
- * docs/algorithms.md; packages/redis/src/algorithms/queue/queue.lua does the same in Lua).
+ * The steps of a shaper's queue, a bucket whose takers may wait. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/queue/queue.lua.
  */
 
 import { mulDiv } from '../../base/exact.js';
@@ -11,9 +11,7 @@ import { givenBack } from '../receipt.js';
 /** The longest pause: 24 hours. If a pause would end later than this from now, the clock went back after it was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
-/** The instant at which the queue's bucket is full, and the numbers that a step under another rule needs to read it. */
 export interface QueueState {
-  /** True if the caller must store this state. */
   dirty: boolean;
   /** The instant at which the bucket is full again: `us + num / den`. */
   us: number;
@@ -24,7 +22,6 @@ export interface QueueState {
    * a pause, the clock went back.
    */
   spanUs: number;
-  /** The end of the last pause, possibly in the past; 0 if there was no pause. */
   pauseUs: number;
 }
 
@@ -38,8 +35,8 @@ export function restOf({ us, num, pauseUs }: QueueState): number {
 }
 
 /**
- * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. `takeWhole` in
- * queue-shelf.ts beside this file repeats the usual take.
+ * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. If you change this, also
+ * change `takeWhole` in queue-shelf.ts.
  */
 export function stepQueue(
   ask: Ask<QueueRule>,
@@ -99,7 +96,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** If the clock went back, moves the pause and the instant back to the latest that the rules allow. */
+/** If the clock went back, moves the pause and the instant to the latest times that the rules allow. */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);

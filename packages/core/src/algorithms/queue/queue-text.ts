@@ -11,7 +11,6 @@ import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const FORM = /^(\d+):(\d+)(?::(\d+)(?::(\d+):(\d+))?)?$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readQueue(text: string | undefined): StoredCount {
   return new StoredQueue(text === undefined ? noQueue() : queueOf(text));
 }

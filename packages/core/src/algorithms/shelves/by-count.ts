@@ -1,9 +1,5 @@
-/** Stores one object for each limiter and code (see `countOf`), and finds it without building a string. */
-
-/** If there are this many objects, adding another evicts the idle objects. */
 const MANY = 1_024;
 
-/** The objects of one limiter, and the one used last. Most limiters have one object. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;
@@ -11,15 +7,13 @@ interface Codes<Thing> {
 }
 
 /**
- * Limiters are few, because their names are constants in code. But plans and live settings may change a limiter's
- * numbers, so it may have many codes, and idle objects are evicted. Objects in use are few enough: each has an entry,
- * and the store limits its entries.
+ * Plans and live settings may give a limiter many codes, so idle objects are evicted. The number of objects in use is
+ * bounded, because each has an entry and the store limits its entries.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();
   private size = 0;
   private most = MANY;
-  // Most calls come from the limiter of the last call.
   private lastName: string | undefined;
   private readonly make: (name: string, code: string) => Thing;
   private readonly isIdle: (thing: Thing) => boolean;

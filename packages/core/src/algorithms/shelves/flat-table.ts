@@ -13,18 +13,13 @@ interface Slots {
   readonly capacity: number;
   /** The first words of a slot are the low and the high half of its fingerprint. Both are zero if the slot is empty. */
   readonly words: Int32Array;
-  /** The second cell of a slot is its instant in microseconds. */
   readonly cells: Float64Array;
   numbers: Uint32Array | undefined;
-  /** Slots taken by entries, including expired ones. */
   taken: number;
 }
 
-/** The owner of a table, which stores something outside the table for each entry. */
 export interface Keeper {
-  /** Called when an entry has moved to `slot`. */
   moved(slot: number): void;
-  /** Called when an expired entry with the numbers `first` and `second` was evicted. */
   dropped(first: number, second: number): void;
 }
 
@@ -58,10 +53,8 @@ function probe({ words, capacity }: Slots, size: number, lo: number, hi: number)
 export class FlatTable {
   /** The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. A rebuild replaces this object. */
   slots: Slots;
-  /** The table being moved into `slots`, if any, and how many of its slots were moved. */
   private old: Slots | undefined;
   private moved = 0;
-  /** The slot at which the next search for expired entries starts. */
   private hand = 0;
   private entries = 0;
   private epoch = 0;
@@ -70,8 +63,8 @@ export class FlatTable {
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width how many numbers a slot has: one or two. For a table whose {@link slots} the caller uses: how many
-   * cells follow the fingerprint
+   * @param width how many numbers a slot has: one or two. If the caller uses {@link slots}, how many cells follow the
+   * fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;
@@ -79,7 +72,6 @@ export class FlatTable {
     this.slots = this.makeSlots(SMALLEST);
   }
 
-  /** Entries held, including expired entries that have not been evicted yet. */
   get size(): number {
     return this.entries;
   }
@@ -96,7 +88,6 @@ export class FlatTable {
     if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
     const waiting = probe(this.old, this.cellsEach, lo, hi);
     if (waiting < this.moved) return -1;
-    // The entry is moved now, and the rebuild will skip it.
     this.fillSlot(-1 - slot, lo, hi, this.old, waiting);
     return -1 - slot;
   }
@@ -119,7 +110,6 @@ export class FlatTable {
     return this.slots.cells[this.cellsEach * slot + 1] as number;
   }
 
-  /** Sets when the entry expires. */
   setTime(slot: number, us: number): void {
     this.slots.cells[this.cellsEach * slot + 1] = us;
   }
@@ -129,7 +119,6 @@ export class FlatTable {
     return numbers ? (numbers[this.placeOf(slot) + column] as number) : 0;
   }
 
-  /** `value` is from 0 to 2^32 - 1. */
   setNumber(slot: number, column: number, value: number): void {
     const { slots } = this;
     if (value > 0) slots.numbers ??= this.makeNumbers();
@@ -137,8 +126,8 @@ export class FlatTable {
   }
 
   /**
-   * Changes the first number of an entry from `from` to `to`. No other entry may have `from`. Also works while the
-   * entry is being moved.
+   * Replaces the first number of an entry, which must be `from`. No other entry may have that number. Also works while
+   * the entry is being moved.
    */
   replace(slot: number, from: number, to: number): void {
     const at = this.placeOf(slot);
@@ -171,7 +160,6 @@ export class FlatTable {
     return this.cellsEach > 2 ? 6 * slot + 4 : slot;
   }
 
-  /** Fills an empty slot. If `from` is given, copies its entry at `fromSlot`. */
   private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
     const { slots } = this;
     const size = 2 * this.cellsEach;
@@ -229,7 +217,6 @@ export class FlatTable {
     this.keeper.dropped(numbers[at] as number, numbers[at + 1] as number);
   }
 
-  /** Counts entries and expired entries in the next `count` slots (all slots of a small table). */
   private look(count: number, nowUs: number): { taken: number; expired: number } {
     const { cellsEach } = this;
     const { words, cells, capacity } = this.slots;

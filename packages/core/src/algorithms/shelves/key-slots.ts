@@ -1,5 +1,3 @@
-/** Finds the slot of a limiter, code and key in a flat table, by a small cache of hot keys or by fingerprint. */
-
 import { detached, type Fingerprint, fingerprint, randomSeed } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 import { FlatTable, type Keeper } from './flat-table.js';
@@ -8,11 +6,9 @@ import { FlatTable, type Keeper } from './flat-table.js';
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** The cached fingerprint of one limiter and code, and the slots of its hot keys. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
-  /** Slots of hot keys, valid for one generation of the table. */
   readonly hot: Map<string, number>;
 }
 
@@ -38,11 +34,9 @@ export class KeySlots {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The fingerprint of the last search, which `addSlot` uses.
   private lo = 0;
   private hi = 0;
 
-  /** @param width see {@link FlatTable} */
   constructor(width: number, keeper?: Keeper) {
     this.table = new FlatTable(width, keeper);
   }
@@ -58,12 +52,10 @@ export class KeySlots {
     return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
-  /** Adds a slot for the key that {@link findSlot} has just looked for in vain. */
   addSlot(nowUs: number): number {
     return this.table.addEntry(this.lo, this.hi, nowUs);
   }
 
-  /** Maps a key to one of `counts` numbers. */
   spread(key: string, counts: number): number {
     return (this.identify(key).hi >>> 0) % counts;
   }
@@ -97,7 +89,7 @@ export class KeySlots {
     return fingerprint(key, this.keySeed);
   }
 
-  /** Caches one search result in eight: frequent keys are cached soon, and a stream of new keys costs little time. */
+  /** Caches only one search result in eight, so a stream of new keys costs little time. */
   private cacheSlot(limiter: Limiter, key: string, slot: number): void {
     this.misses += 1;
     if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;
@@ -108,7 +100,7 @@ export class KeySlots {
 
   private clearHot(): void {
     for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // an evicted limiter is not in the loop
+    this.last = undefined;
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

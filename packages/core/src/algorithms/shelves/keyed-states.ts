@@ -1,5 +1,3 @@
-/** Stores states by limiter, code and key in plain maps, for the algorithms that don't use a flat table. */
-
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 
@@ -9,7 +7,6 @@ export interface Expiring {
 
 /** A longer key is stored as its fingerprint, so long keys can't fill the memory. */
 const LONGEST_KEY = 128;
-/** How many states one call of {@link KeyedStates.reclaim} checks for expiry. */
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {
@@ -40,7 +37,6 @@ export class KeyedStates<State extends Expiring> {
     if (this.counts.find(limiter, code)?.delete(this.short(key))) this.held -= 1;
   }
 
-  /** Checks the next few states, evicts those that have expired, and calls `dropped` for each of these. */
   reclaim(nowUs: number, dropped: (state: State) => void): void {
     for (let count = 0; count < SWEEP; count += 1) {
       this.sweeper ??= this.walk();

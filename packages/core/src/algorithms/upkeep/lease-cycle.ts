@@ -13,7 +13,7 @@ const MOST_AFTER_OUTAGE = 256;
 
 /**
  * For how many lease lengths a failed `done` is retried. If it never reaches the store, another owner can run the
- * request again once the lease has expired.
+ * request again after the lease has expired.
  */
 const DONE_LEASES = 10;
 
@@ -23,11 +23,9 @@ const OVERDUE_US = 1_000_000;
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
-  /** The step that released each lease. */
   private readonly endSteps = new WeakMap<Step, Step>();
-  /** The callback for each claim, called if another owner has taken the claim. */
   private readonly onLost = new WeakMap<Step, () => void>();
-  /** Values to write before the step that ends their claim is sent. */
+  /** Values that must be written before the step that ends their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   /** Time of the last turn. */
@@ -39,9 +37,7 @@ export class LeaseCycle {
   private readonly client: UpkeepClient<Step>;
   private readonly clock: Clock;
   private readonly leaseUs: number;
-  /** The interval between retries of lost releases. */
   private readonly resendUs: number;
-  /** Registers renewals and releases in flight, which `close` waits for. */
   private readonly track: (call: Promise<unknown>) => void;
 
   constructor(
@@ -71,13 +67,12 @@ export class LeaseCycle {
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
-  /** Stops the renewal. `last` is the step that releases the permit or ends the claim. */
+  /** `last` is the step that releases the permit or ends the claim. */
   releaseLease(step: Step, last?: Step): void {
     this.roster.releaseLease(step);
     if (last) this.endSteps.set(step, last);
   }
 
-  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void {
     this.onLost.set(step, lost);
   }
@@ -86,7 +81,7 @@ export class LeaseCycle {
     this.lateValues.set(last, value);
   }
 
-  /** Call when `last` has ended its claim. Retries a value that could not be written before. */
+  /** Call this when `last` has ended its claim. Tries again to write the value of the claim. */
   noteDone(last: Step): void {
     const late = this.lateValues.get(last);
     if (!late) return;
@@ -94,7 +89,6 @@ export class LeaseCycle {
     this.track(this.deliverRelease(last));
   }
 
-  /** Retries a release that did not reach the store. */
   noteLost(release: Step): void {
     const late = this.lateValues.get(release);
     if (late?.hold() === false) late.drop();
@@ -108,10 +102,7 @@ export class LeaseCycle {
     this.schedule(this.resendUs);
   }
 
-  /**
-   * Starts to renew leases and to retry lost releases at once. Call it after an outage: the store may have lost leases
-   * and missed releases.
-   */
+  /** Call this after an outage, because the store may have lost leases and missed releases. */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;
     const nowUs = this.clock.nowUs();
@@ -122,7 +113,6 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /** Tries once more to write the pending values. */
   async writeNow(): Promise<void> {
     const writing = this.lost.all().map(async (release) => {
       const late = this.lateValues.get(release);
@@ -215,8 +205,7 @@ export class LeaseCycle {
   }
 
   /**
-   * Sends each renewal in a separate call, so one failure doesn't affect the others. A remote store batches them. A
-   * failed renewal is not retried before its next turn.
+   * Sends each renewal in a separate call, so one failure doesn't affect the others. A remote store batches the calls.
    */
   private renew(due: readonly Step[]): Promise<unknown>[] {
     if (due.length === 0) return [];
@@ -235,8 +224,8 @@ export class LeaseCycle {
   }
 
   /**
-   * Handles the answer to a renewal. If the permit was released meanwhile, it is released again: the store may have run
-   * the renewal after the release and so have taken the permit again.
+   * Handles the answer to a renewal. If the permit was released meanwhile, it is released again, because the store may
+   * have run the renewal after the release.
    */
   private renewed(step: Step, answer: Answer | undefined): unknown {
     const hasFailedNow = hasFailed(answer);
@@ -257,7 +246,6 @@ export class LeaseCycle {
     if (releases.length === 0) return [];
     const all = Promise.all(releases.map((release) => this.deliverRelease(release))).then(
       (arrived) => {
-        // The store doesn't answer, so the other releases wait for the next round.
         if (!arrived.includes(true)) this.lost.endRound();
       },
     );
@@ -267,7 +255,7 @@ export class LeaseCycle {
 
   private async deliverRelease(release: Step): Promise<boolean> {
     const late = this.lateValues.get(release);
-    // The value is written before the claim is marked as done, because retries of the request then read it.
+    // The value is written first, because retries of the request read it as soon as the claim is done.
     const isWritten = !late || (await late.write());
     const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);

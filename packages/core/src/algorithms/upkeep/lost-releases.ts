@@ -11,7 +11,7 @@ import type { Room } from '../../contract/upkeep.js';
 const RELEASE_BYTES = 256;
 
 export class LostReleases {
-  /** The lost releases, in the order in which they were lost, with the latest instant at which their lease expires. */
+  /** The lost releases, oldest first, with the latest instant at which their leases expire. */
   private readonly untilUs = new Map<Step, number>();
   /** The releases still to be sent in this round. The next one is at the end. */
   private round: Step[] = [];
@@ -19,7 +19,6 @@ export class LostReleases {
   private readonly room: Room;
   private readonly onGivenUp: (release: Step) => void;
 
-  /** @param onGivenUp called for each release that is given up without having arrived */
   constructor(room: Room, onGivenUp: (release: Step) => void) {
     this.room = room;
     this.onGivenUp = onGivenUp;
@@ -61,12 +60,10 @@ export class LostReleases {
     this.round.reverse();
   }
 
-  /** Ends the round, because the store doesn't answer. */
   endRound(): void {
     this.round = [];
   }
 
-  /** Returns the next `count` releases to send in this round. */
   next(count: number): readonly Step[] {
     const next: Step[] = [];
     while (next.length < count) {
@@ -95,7 +92,7 @@ function bytesOf({ key }: Step): number {
   return RELEASE_BYTES + 2 * key.length;
 }
 
-/** The most steps sent in one turn: they take the store a few milliseconds, so requests hardly wait. */
+/** The most steps sent in one turn. They take the store a few milliseconds, so requests hardly wait. */
 export const MOST_STEPS = 512;
 
 /** The timeout after which a release is considered lost. */

@@ -29,7 +29,6 @@ const CLAIM_TIMEOUT_MS = 10_000;
 export const permitUpkeep: UpkeepOf<Step> = (client, track) => new Permits(client, track);
 
 class Permits implements Upkeep<Step> {
-  /** One cycle for each lease length that the limiters have. */
   private readonly permits = new Map<number, LeaseCycle>();
   private readonly claims = new Map<number, LeaseCycle>();
   private readonly client: UpkeepClient<Step>;
@@ -42,8 +41,8 @@ class Permits implements Upkeep<Step> {
 
   begin({ step, answer }: HeldTurn<Step>, turns: readonly HeldTurn<Step>[]): boolean {
     const allowed = turns.every(({ decision }) => decision.allowed);
-    // A rejected request holds a permit only if the answer was lost, or if the store granted the permit and a local
-    // limiter rejected the request.
+    // A rejected request holds a permit only if the store's answer was lost, or if the store granted the permit and a
+    // local limiter rejected the request.
     const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
     if (isHeld && allowed) this.cycleOf(step as Step).holdLease(step as Step);
     return Boolean(isHeld);
@@ -116,7 +115,6 @@ class Permits implements Upkeep<Step> {
       context.fault(own);
       this.abandon(step); // otherwise the claim would be renewed as long as this process lives
     };
-    // The timeout is longer than for other callbacks, because storing the response may take long.
     const lasts = ask({ ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault });
     const ended = (own: readonly Step[]) => own.map((last) => this.release(step, last));
     return isThenable(lasts) ? lasts.then(ended) : ended(lasts);
@@ -160,7 +158,6 @@ class Permits implements Upkeep<Step> {
   }
 }
 
-/** Whether the store granted all binding steps of the request. */
 function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }

@@ -1,5 +1,3 @@
-/** The held leases of one length, in the order in which they must be renewed. */
-
 import type { Step } from '../../contract/store.js';
 
 /** A lease is renewed within this share of its length, so it survives one lost renewal. */
@@ -14,16 +12,13 @@ const TURNS = 64;
 export const SOONEST_US = 20_000;
 
 export class Roster {
-  /** Time between two calls of {@link due}, in microseconds. */
   readonly turnUs: number;
   /** Time within which each lease must be renewed, in microseconds. */
   readonly latestUs: number;
-  /** Time over which renewals are spread, in microseconds. */
   readonly spreadUs: number;
   private readonly earliestUs: number;
   /** When each lease was last taken or renewed, oldest first. */
   private held = new Map<Step, number>();
-  /** Leases whose last renewal failed. */
   private readonly missed = new Set<Step>();
   /** Renewals that the last turn should have made but had no capacity for. */
   private owed = 0;
@@ -83,15 +78,15 @@ export class Roster {
     return due;
   }
 
-  /** Notes the answer to a renewal. A failed renewal is not retried before its next turn or the end of the outage. */
+  /** A failed renewal is not retried before its next turn or the end of the outage. */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
     else this.missed.delete(step);
   }
 
   /**
-   * Call when the store is back. All leases are then late. If this is called again after a short time, only leases
-   * whose renewal failed are late: renewing all of them each time could overload the store again.
+   * Call when the store is back. It makes all leases late. If the last call was a short time ago, it makes only the
+   * leases late whose renewal failed, because renewing all leases each time could overload the store again.
    */
   catchUp(nowUs: number): void {
     if (nowUs - this.behindUs >= this.earliestUs) this.behindUs = nowUs;

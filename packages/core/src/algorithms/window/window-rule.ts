@@ -1,5 +1,3 @@
-/** The rule of fixed, anchored and sliding windows, and its implementation (`Machine`). */
-
 import { mulDiv } from '../../base/exact.js';
 import type { WindowAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -58,7 +56,6 @@ const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
   sliding: 'sliding-window-counter',
 };
 
-/** Makes a rule from checked numbers, as `makeRule` does. */
 export function makeWindowRule(
   limit: number,
   windowUs: number,

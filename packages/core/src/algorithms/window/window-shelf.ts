@@ -1,5 +1,3 @@
-/** The windows of a memory store, in a flat table. */
-
 import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
@@ -15,7 +13,6 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;
   private readonly keys = new KeySlots(2);
   private readonly table = this.keys.table;
-  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly state: WindowState = { dirty: false, startUs: 0, current: 0, previous: 0 };
   private slot = -1;
 
@@ -57,7 +54,6 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
     }
     if (state.dirty && (count || op !== 'reset')) {
       const at = count ? this.slot : this.keys.addSlot(nowUs);
-      // A reset window expires at once.
       this.table.setTime(at, op === 'reset' ? 0 : state.startUs + 2 * rule.windowUs - 1);
       this.table.setNumber(at, 0, state.current);
       this.table.setNumber(at, 1, state.previous);

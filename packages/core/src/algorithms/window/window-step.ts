@@ -1,6 +1,6 @@
 /**
- * Functions for fixed, anchored and sliding windows. They change only the state they get (see docs/algorithms.md;
- * packages/redis/src/algorithms/window/window.lua does the same in Lua).
+ * The steps of fixed, anchored and sliding windows. If you change them, also change the same code in Lua:
+ * packages/redis/src/algorithms/window/window.lua.
  */
 
 import { productAtMost } from '../../base/exact.js';
@@ -8,9 +8,7 @@ import type { Ask } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The counts of the last charged window and of the window before it. */
 export interface WindowState {
-  /** True if the caller must store this state. */
   dirty: boolean;
   startUs: number;
   current: number;
@@ -57,7 +55,6 @@ export function stepWindow(
   return passes;
 }
 
-/** The start of the window that a charge at `nowUs` would start. */
 function startFor({ windowUs, kind }: WindowRule, nowUs: number): number {
   return kind === 'anchored' ? nowUs : nowUs - (nowUs % windowUs);
 }

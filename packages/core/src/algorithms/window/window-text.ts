@@ -8,7 +8,6 @@ import { stepWindow, type WindowState } from './window-step.js';
 
 const FORM = /^(\d+):(\d+):(\d+)$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readWindow(text: string | undefined): StoredCount {
   const [startUs = 0, current = 0, previous = 0] = text === undefined ? [] : numbersOf(text, FORM);
   return new StoredWindow({ dirty: false, startUs, current, previous });
