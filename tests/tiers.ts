@@ -166,8 +166,8 @@ const USUAL = [
 export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as const;
 
 export interface Tier {
-  /** A project of vitest: `--project=usual*` runs both whose names begin so. */
-  readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs'}`;
+  /** A project of vitest: `--project=usual*` runs all whose names begin so. */
+  readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting'}`;
   /** The files in this tier; a name that ends in `/` is a folder. Files in no tier are quick. */
   readonly names: readonly string[];
   readonly include: readonly string[];
@@ -218,6 +218,19 @@ export const ALONE = [
   'tests/once/calls.test.ts',
 ] as const;
 
+/**
+ * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * mostly wait for a server that is gone to come back.
+ */
+export const WAITING = [
+  'packages/cli/test/deadline.test.ts',
+  'packages/redis/test/node-redis.test.ts',
+  'tests/edge/lost-release.test.ts',
+  'tests/edge/outage.test.ts',
+  'tests/fleet/cli-on-sentinel.test.ts',
+  'tests/fleet/hung.test.ts',
+] as const;
+
 /** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
 const HARMLESS =
   /^(vitest|fast-check|spillway-testkit|cluster-key-slot|@noble\/.+|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
@@ -257,8 +270,11 @@ export const TIERS: readonly Tier[] = [
 
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
   const alone = ALONE.filter((one) => isIn(names, one)).map(globOf);
-  return [
-    { name, names: [], include: alone, exclude: [] },
+  const waiting = WAITING.filter((one) => isIn(names, one));
+  const tiers: Tier[] = [
+    { name, names: [], include: alone, exclude: waiting },
+    { name: `${name}-waiting`, names: [], include: waiting, exclude: [] },
     { name: `${name}-pairs`, names, include: names.map(globOf), exclude: alone },
   ];
+  return tiers.filter(({ include }) => include.length > 0);
 }
