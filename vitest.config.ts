@@ -25,9 +25,12 @@ export default defineConfig({
         include: [...include],
         exclude: ['**/node_modules/**', ...exclude],
         globalSetup: isQuick(name) ? [] : ['packages/testkit/src/redis-global-setup.ts'],
-        // No quick test depends on how long something takes.
+        // One at a time, however many cores there are: see tests/tiers.ts. No quick test depends on how long something
+        // takes.
+        maxWorkers: 1,
         ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
         ...(name.endsWith('-pairs') && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
+        ...(name.endsWith('-waiting') && { maxWorkers: 2, sequence: { groupOrder: 3 } }),
         isolate: name !== 'quick',
         testTimeout: 60_000,
         hookTimeout: 30_000,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ROOT } from 'spillway-testkit';
 import { expect, it } from 'vitest';
 import { importsOf, isIn, testFiles } from './files.js';
-import { IN_PAIRS, TIERS } from './tiers.js';
+import { ALONE, TIERS, WAITING } from './tiers.js';
 
 const FILES = testFiles();
 const named = TIERS.flatMap(({ names }) => names);
@@ -23,8 +23,9 @@ it('has each file in one tier', () => {
 });
 
 it('names no file and no folder that is gone', () => {
-  expect(IN_PAIRS.filter((name) => !isIn(named, name))).toEqual([]);
-  const all = [...named, ...IN_PAIRS];
+  expect(ALONE.filter((name) => !isIn(named, name))).toEqual([]);
+  expect(WAITING.filter((name) => !isIn(ALONE, name))).toEqual([]);
+  const all = [...named, ...ALONE, ...WAITING];
   expect(all.filter((name) => !FILES.some((file) => isIn([name], file)))).toEqual([]);
 });
 

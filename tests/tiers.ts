@@ -166,8 +166,8 @@ const USUAL = [
 export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as const;
 
 export interface Tier {
-  /** A project of vitest: `--project=usual*` runs both whose names begin so. */
-  readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs'}`;
+  /** A project of vitest: `--project=usual*` runs all whose names begin so. */
+  readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting'}`;
   /** The files in this tier; a name that ends in `/` is a folder. Files in no tier are quick. */
   readonly names: readonly string[];
   readonly include: readonly string[];
@@ -175,64 +175,60 @@ export interface Tier {
 }
 
 /**
- * Files of `usual` and `slow` that may run two at once: they calculate on a virtual clock, compile, install, or ask a
- * server of their own process, and share no Redis with a file beside them. Tests that measure a time, or need one to
- * pass, are not among them.
+ * Files of `usual` and `slow` that run while nothing else does: they measure a time, need one to pass, watch how real
+ * processes share a Redis, or use the Redis that all files share. The others run two at once: they calculate on a
+ * virtual clock, compile, install, or ask a server of their own, and wait for its answer however late it comes.
  */
-export const IN_PAIRS = [
-  'packages/cli/test/cli.test.ts',
-  'packages/cli/test/doctor.test.ts',
-  'packages/cli/test/errors.test.ts',
-  'packages/cli/test/known.test.ts',
-  'packages/cli/test/lost-settings.test.ts',
-  'packages/cli/test/once.test.ts',
-  'packages/cli/test/replay/',
-  'packages/cli/test/shapers.test.ts',
-  'packages/cli/test/terminal.test.ts',
-  'packages/cli/test/who.test.ts',
-  'packages/cloudflare/test/conformance.test.ts',
-  'packages/conformance/test/mutants.test.ts',
-  'packages/conformance/test/oracle.test.ts',
-  'packages/conformance/test/suite.test.ts',
-  'packages/conformance/test/windows.test.ts',
-  'packages/core/test/memory/flat-counts.test.ts',
-  'packages/core/test/memory/logs.test.ts',
-  'packages/core/test/memory/long-keys.test.ts',
-  'packages/core/test/memory/memory-store.test.ts',
-  'packages/core/test/net/address-properties.test.ts',
-  'packages/core/test/once/parts.test.ts',
-  'packages/core/test/refusals.test.ts',
-  'packages/express/test/',
-  'packages/fastify/test/',
-  'packages/hono/test/',
-  'packages/koa/test/',
-  'packages/nestjs/test/',
-  'packages/outgoing/test/shaper/many-jobs.test.ts',
-  'packages/outgoing/test/shaper/many-keys.test.ts',
-  'packages/redis/test/conformance.test.ts',
-  'tests/adapters/',
-  'tests/architecture/architecture.test.ts',
-  'tests/architecture/typecheck.test.ts',
-  'tests/conformance/calendar-as-temporal.test.ts',
-  'tests/conformance/memory.test.ts',
-  'tests/conformance/overflow.test.ts',
-  'tests/conformance/plans-as-oracle.test.ts',
-  'tests/conformance/postgres.test.ts',
-  'tests/conformance/state.test.ts',
-  'tests/issues/x-rate-limit-beside-express-rate-limit.test.ts',
-  'tests/mistakes/',
-  'tests/model/machine.test.ts',
-  'tests/model/scenarios.test.ts',
-  'tests/packaging/',
-  'tests/pictures/',
-  'tests/proof/agreement.test.ts',
-  'tests/proof/fuzz.test.ts',
-  'tests/proof/planted.test.ts',
-  'tests/proof/simulator.test.ts',
-  'tests/readme/readme.test.ts',
-  'tests/refusals/',
-  'tests/replay/',
-  'tests/site/site.test.ts',
+export const ALONE = [
+  'packages/cli/test/deadline.test.ts',
+  'packages/cloudflare/test/costs.test.ts',
+  'packages/cloudflare/test/failures.test.ts',
+  'packages/cloudflare/test/survival.test.ts',
+  'packages/cloudflare/test/worker.test.ts',
+  'packages/core/test/entries.test.ts',
+  'packages/core/test/shed/signals.test.ts',
+  'packages/redis/test/connection.test.ts',
+  'packages/redis/test/control/registry.test.ts',
+  'packages/redis/test/node-redis.test.ts',
+  'packages/redis/test/penalty.test.ts',
+  'packages/redis/test/queues.test.ts',
+  'packages/redis/test/restore-from.test.ts',
+  'packages/redis/test/rolling-second.test.ts',
+  'packages/redis/test/several-limits.test.ts',
+  'tests/conformance/receipt-of-rest.test.ts',
+  'tests/conformance/same-on-both.test.ts',
+  'tests/edge/lost-release.test.ts',
+  'tests/edge/outage.test.ts',
+  'tests/edge/worker.test.ts',
+  'tests/examples/servers.test.ts',
+  'tests/examples/webhooks.test.ts',
+  'tests/fleet/',
+  'tests/format/page.test.ts',
+  'tests/issues/a-late-release-is-a-release.test.ts',
+  'tests/issues/a-loop-leaves-the-event-loop-to-others.test.ts',
+  'tests/issues/a-refund-of-nothing-beside-something.test.ts',
+  'tests/issues/a-renewal-lends-no-deadline.test.ts',
+  'tests/issues/a-reply-that-came-during-a-stall.test.ts',
+  'tests/issues/a-store-that-is-slow-is-not-waited-for.test.ts',
+  'tests/leases/many.test.ts',
+  'tests/leases/one-call.test.ts',
+  'tests/leases/outage.test.ts',
+  'tests/leases/processes.test.ts',
+  'tests/leases/stopped.test.ts',
+  'tests/once/calls.test.ts',
+] as const;
+
+/**
+ * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * mostly wait for a server that is gone to come back.
+ */
+export const WAITING = [
+  'packages/cli/test/deadline.test.ts',
+  'packages/redis/test/node-redis.test.ts',
+  'tests/edge/lost-release.test.ts',
+  'tests/edge/outage.test.ts',
+  'tests/fleet/cli-on-sentinel.test.ts',
+  'tests/fleet/hung.test.ts',
 ] as const;
 
 /** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
@@ -249,7 +245,7 @@ const COUNTS_LIMITERS = 'packages/core/test/notices.test.ts';
  * Quick test files that may not share their modules with others. The rest share them, because importing all of core for
  * each file takes longer than its tests.
  */
-const ALONE = testFiles()
+const APART = testFiles()
   .filter((file) => !isIn([...USUAL, ...SLOW], file))
   .filter(
     (file) =>
@@ -265,17 +261,20 @@ export const TIERS: readonly Tier[] = [
     name: 'quick',
     names: [],
     include: PLACES,
-    exclude: [...USUAL, ...SLOW, ...ALONE].map(globOf),
+    exclude: [...USUAL, ...SLOW, ...APART].map(globOf),
   },
-  { name: 'quick-alone', names: [], include: ALONE, exclude: [] },
+  { name: 'quick-alone', names: [], include: APART, exclude: [] },
   ...tiersOf('usual', USUAL),
   ...tiersOf('slow', SLOW),
 ];
 
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
-  const pairs = IN_PAIRS.filter((one) => isIn(names, one)).map(globOf);
-  return [
-    { name: `${name}-pairs`, names: [], include: pairs, exclude: [] },
-    { name, names, include: names.map(globOf), exclude: pairs },
+  const alone = ALONE.filter((one) => isIn(names, one)).map(globOf);
+  const waiting = WAITING.filter((one) => isIn(names, one));
+  const tiers: Tier[] = [
+    { name, names: [], include: alone, exclude: waiting },
+    { name: `${name}-waiting`, names: [], include: waiting, exclude: [] },
+    { name: `${name}-pairs`, names, include: names.map(globOf), exclude: alone },
   ];
+  return tiers.filter(({ include }) => include.length > 0);
 }

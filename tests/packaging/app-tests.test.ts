@@ -3,14 +3,14 @@
  * strict layout lets an app import nothing that it does not name, from the packed packages.
  */
 
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { transform } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findSnippets } from '../readme/snippets.js';
-import { execute } from './execute.js';
 import { type App, install, MANAGERS } from './managers.js';
+import { packAll } from './pack.js';
 import { pin, publicPackages, ROOT } from './packages.js';
 
 const ADAPTERS = ['express', 'koa', 'hono', 'fastify', 'nestjs'];
@@ -25,16 +25,9 @@ beforeAll(async () => {
   const packages = publicPackages().filter(({ name }) =>
     ['core', ...ADAPTERS].some((adapter) => name === `@spillway/${adapter}`),
   );
-  for (const { dir: folder } of packages) {
-    await execute('pnpm', ['pack', '--pack-destination', dir], folder);
-  }
-  const ours: Record<string, string> = {};
-  for (const { name } of packages) {
-    const file = readdirSync(dir).find((it) =>
-      it.startsWith(`${name.slice(1).replace('/', '-')}-`),
-    );
-    ours[name] = `file:${join(dir, file ?? '')}`;
-  }
+  const names = packages.map(({ name }) => name);
+  const tarballs = Object.entries(await packAll(names, dir, ROOT));
+  const ours = Object.fromEntries(tarballs.map(([name, path]) => [name, `file:${path}`]));
   const platform = pin(join(ROOT, 'packages', 'nestjs'), '@nestjs/platform-express');
   const peers = [platform, ...packages.flatMap((one) => one.peers)];
   const others = peers.map((it) => [
@@ -52,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => {
   app?.remove();
   rmSync(dir, { recursive: true, force: true });
-});
+}, 120_000);
 
 const NO_CORE = `
 const code = await import('@spillway/core/testing').catch((error) => error.code);

@@ -16,7 +16,7 @@ beforeAll(async () => {
   project = await installPacked([{ ...first, peers: [...first.peers, 'jest@30.5.2'] }, ...others]);
 }, 180_000);
 
-afterAll(() => project?.remove());
+afterAll(() => project?.remove(), 120_000);
 
 it('works under Jest, with one copy of core', async () => {
   project.write({

@@ -4,7 +4,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } fro
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { execute } from './execute.js';
-import { publicFolders, ROOT } from './packages.js';
+import { packAll } from './pack.js';
+import { publicFolders, ROOT, readManifest } from './packages.js';
 
 export interface Copy {
   readonly dir: string;
@@ -48,15 +49,9 @@ export async function copyRepository(): Promise<Copy> {
       await execute('git', [...author, '-c', 'commit.gpgsign=false', ...commit], dir);
       await execute('changeset', ['version'], dir);
     },
-    async pack() {
-      const tarballs: Record<string, string> = {};
-      for (const folder of folders) {
-        const args = ['pack', '--json', '--pack-destination', join(dir, 'tarballs')];
-        const printed = await execute('pnpm', args, join(dir, folder));
-        const { name, filename } = JSON.parse(printed) as { name: string; filename: string };
-        tarballs[name] = filename;
-      }
-      return tarballs;
+    pack() {
+      const names = folders.map((folder) => readManifest(join(dir, folder)).name);
+      return packAll(names, join(dir, 'tarballs'), dir);
     },
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };

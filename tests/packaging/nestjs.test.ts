@@ -88,7 +88,7 @@ async function install(peers: readonly string[]): Promise<Project> {
 
 afterAll(() => {
   for (const project of projects) project.remove();
-});
+}, 120_000);
 
 describe.each(MAJORS)('Nest $nest', ({ nest, file }) => {
   it(`limits on both platforms, loaded by ${file}`, async () => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   project = await installPacked([{ ...first, peers }, ...others]);
 }, 180_000);
 
-afterAll(() => project?.remove());
+afterAll(() => project?.remove(), 120_000);
 
 describe.each(packages)('$name, packed', ({ name }) => {
   const installed = (...path: string[]): string => join(project.dir, 'node_modules', name, ...path);

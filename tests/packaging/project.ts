@@ -1,9 +1,10 @@
 /** A user's project in a temporary folder, into which the packed packages are installed as from the registry. */
 
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execute } from './execute.js';
+import { packAll } from './pack.js';
 import { type PublicPackage, pin, ROOT } from './packages.js';
 
 export interface Project {
@@ -30,11 +31,8 @@ export async function installPacked(packages: readonly PublicPackage[]): Promise
   };
   write({ 'package.json': JSON.stringify({ name: 'consumer', private: true, type: 'module' }) });
 
-  const tarballs = join(dir, 'tarballs');
-  for (const { dir: cwd } of packages) {
-    await execute('pnpm', ['pack', '--pack-destination', tarballs], cwd);
-  }
-  const packed = readdirSync(tarballs).map((name) => join(tarballs, name));
+  const names = packages.map(({ name }) => name);
+  const packed = Object.values(await packAll(names, join(dir, 'tarballs'), ROOT));
   const peers = new Set([pin(ROOT, '@types/node'), ...packages.flatMap((p) => p.peers)]);
   const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts'];
   await execute('npm', ['install', ...flags, ...packed, ...peers], dir);

@@ -35,7 +35,7 @@ beforeAll(async () => {
   tarballs = await copy.pack();
 }, 120_000);
 
-afterAll(() => copy?.remove());
+afterAll(() => copy?.remove(), 120_000);
 
 describe('a release', () => {
   it('gives all packages the same next version', () => {
@@ -80,7 +80,7 @@ describe.each(MANAGERS)('installed by $name', (manager) => {
     app = await install(manager, ours, others(), FILES);
   }, 240_000);
 
-  afterAll(() => app?.remove());
+  afterAll(() => app?.remove(), 120_000);
 
   it.each(['app.mjs', 'app.cjs'])('every adapter limits in %s', async (file) => {
     expect(await app.run(file)).toEqual(ANSWERS);
