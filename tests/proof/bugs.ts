@@ -741,7 +741,7 @@ const outsiders: readonly Bug[] = [
     mutations: [
       {
         file: 'core/src/algorithms/queue/queue-rule.ts',
-        from: 'Math.max(0, pausedUntilUs - nowUs)',
+        from: 'pausedUntilUs && pausedUntilUs - nowUs',
         to: '0 * (pausedUntilUs - nowUs)',
       },
       { file: KEY_PAUSE, from: 'if (!failure || pausedUntil) ', to: '' },
@@ -931,7 +931,7 @@ const found: readonly Bug[] = [
     ...bug(
       'a short pause ends a longer one in an outage',
       'core/src/algorithms/queue/queue-rule.ts',
-      ['Math.max(0, pausedUntilUs - nowUs)', '0 * (pausedUntilUs - nowUs)'],
+      ['pausedUntilUs && pausedUntilUs - nowUs', '0 * (pausedUntilUs - nowUs)'],
     ),
     focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
   },
