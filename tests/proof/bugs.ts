@@ -737,10 +737,15 @@ const outsiders: readonly Bug[] = [
     focus: { focus: 'changes' },
   },
   {
-    ...bug('a pause that another process began is forgotten when the store fails', KEY_PAUSE, [
-      'const isNews = !failure || !this.pausedUntil;',
-      'const isNews = true;',
-    ]),
+    name: 'a pause that another process began is forgotten when the store fails',
+    mutations: [
+      {
+        file: 'core/src/algorithms/queue/queue-rule.ts',
+        from: 'pausedUntilUs && pausedUntilUs - nowUs',
+        to: '0 * (pausedUntilUs - nowUs)',
+      },
+      { file: KEY_PAUSE, from: 'if (!failure || pausedUntil) ', to: '' },
+    ],
     focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
   },
   {
@@ -923,10 +928,11 @@ const found: readonly Bug[] = [
     focus: { focus: 'permits', faults: ['down', 'hang', 'loseReply'] },
   },
   {
-    ...bug('a short pause ends a longer one in an outage', KEY_PAUSE, [
-      'if (isNews || (pausedUntil && this.pausedUntil?.isBefore(pausedUntil))) {',
-      'if (isNews || pausedUntil) {',
-    ]),
+    ...bug(
+      'a short pause ends a longer one in an outage',
+      'core/src/algorithms/queue/queue-rule.ts',
+      ['pausedUntilUs && pausedUntilUs - nowUs', '0 * (pausedUntilUs - nowUs)'],
+    ),
     focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
   },
   {

@@ -466,6 +466,14 @@ describe('over a store far away', () => {
     expect((await consume(1)).allowed).toBe(true);
   });
 
+  it('a lock that only a look has seen goes on in an outage', async () => {
+    const { store, limiter, elsewhere, consume } = farAway();
+    for (let i = 0; i < 4; i += 1) elsewhere.consume('ada');
+    expect((await limiter.peek('ada')).retryAfterMs).toBe(15 * MINUTE);
+    store.down = true;
+    expect(await consume(1)).toMatchObject({ allowed: false, retryAfterMs: 15 * MINUTE });
+  });
+
   it('a later lock, which is longer, goes on too', async () => {
     const { clock, store, elsewhere, consume } = farAway();
     for (let i = 0; i < 4; i += 1) elsewhere.consume('ada');

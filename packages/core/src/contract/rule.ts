@@ -286,7 +286,7 @@ export interface Machine {
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   receipt(answer: Answer, units: number): Receipt;
-  /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
+  /** How long the key stays locked or paused, in microseconds. The fallback counters then hold it too. */
   heldUs?(answer: Answer): number;
   /**
    * The receipt of the rest of a grant, after `given` units were given back. Algorithms omit this method if only

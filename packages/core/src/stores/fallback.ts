@@ -219,13 +219,13 @@ export class FallbackCounters {
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
       if (!isCountedHere(step)) return answer;
-      const heldUs = step.op === 'take' && !answer.allowed && step.rule.logic?.heldUs?.(answer);
+      const heldUs = step.rule.logic?.heldUs?.(answer);
       if (heldUs) this.countHere({ ...step, holdUs: heldUs }, 'hold');
       const op = opAfter(step, answer, !isRejected);
       if (!op) return answer;
       let own = this.countHere(step, op);
-      // The store has admitted the request, so a lock in these counters was ended by another process.
-      if (op === 'record' && step.op === 'take' && step.rule.logic?.heldUs?.(own)) {
+      // The store has admitted this take, so a lock in these counters was ended by another process.
+      if (step.op === 'take' && step.rule.machine === 'lock' && step.rule.logic?.heldUs?.(own)) {
         this.countHere(step, 'reset');
         own = this.countHere(step, op);
       }

@@ -509,7 +509,7 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** The fallback does not know the pauses of other processes, so it may grant a slot inside a pause. */
+  /** The fallback had no room for the pause, or granted the slot before it heard of the pause. */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }

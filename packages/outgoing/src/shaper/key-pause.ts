@@ -31,11 +31,8 @@ export class KeyPause {
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
     this.latencyUs = receivedUs - askedUs;
-    // The failure of a store does not mean that the pause has ended. The fallback knows only pauses of this process.
-    const isNews = !failure || !this.pausedUntil;
-    if (isNews || (pausedUntil && this.pausedUntil?.isBefore(pausedUntil))) {
-      this.pausedUntil = pausedUntil;
-    }
+    // The fallback tells of no pause if there is none, or if it had no room for it.
+    if (!failure || pausedUntil) this.pausedUntil = pausedUntil;
     if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
   }
 

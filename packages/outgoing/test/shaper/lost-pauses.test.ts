@@ -105,3 +105,41 @@ it('a pause that the store told of lasts in an outage, even if no job waits', as
   expect(starts.ms).toHaveLength(1);
   expect(starts.ms[0]).toBeGreaterThanOrEqual(3_000);
 });
+
+async function expectPausedInOutage({
+  stores,
+  here,
+}: ReturnType<typeof twoProcesses>): Promise<void> {
+  for (const store of stores) store.down = true;
+  const reserved = await here.reserve('acme');
+  const waitMs = reserved.allowed ? reserved.delayMs : reserved.wouldWaitMs;
+  expect(waitMs).toBeGreaterThanOrEqual(3_000);
+  expect(waitMs).toBeLessThanOrEqual(3_500);
+}
+
+it.each([
+  ['granted', '30s', { allowed: true, delayMs: 3_000 }],
+  ['rejected', '1s', { allowed: false, reason: 'wait', wouldWaitMs: 3_000 }],
+] as const)(
+  'a pause that the store told a reservation of holds in an outage (it was %s)',
+  async (_, maxWait, expected) => {
+    const processes = twoProcesses({ maxWait });
+    await processes.there.pause('acme', '3s');
+    expect(await processes.here.reserve('acme')).toMatchObject(expected);
+    await expectPausedInOutage(processes);
+  },
+);
+
+it('a pause that a look told of holds reservations in an outage', async () => {
+  const processes = twoProcesses();
+  await processes.there.pause('acme', '3s');
+  expect(await processes.here.pauseOf('acme')).toBe(3_000);
+  await expectPausedInOutage(processes);
+});
+
+it('a longer pause that the answer to a short one told of holds reservations in an outage', async () => {
+  const processes = twoProcesses();
+  await processes.there.pause('acme', '3s');
+  await processes.here.pause('acme', '5ms');
+  await expectPausedInOutage(processes);
+});

@@ -32,6 +32,7 @@ const queueMachine: Machine = {
   expiresAfterUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
   measure: measureQueue,
   receipt: receiptOfBucket,
+  heldUs: ({ nowUs, pausedUntilUs }: QueueAnswer) => pausedUntilUs && pausedUntilUs - nowUs,
   rest: restOfBucket,
   startTogether,
   // Rejections are not cached: a `put` of the last slot may end a rejection at any moment.
