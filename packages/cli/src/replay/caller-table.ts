@@ -1,7 +1,7 @@
 import { Names } from './names.js';
 
 const REQUESTS = 0;
-/** The first of two columns for rejected requests, one for each {@link Timing}. */
+/** The first of the two columns that count rejected requests. Each {@link Timing} has its column. */
 const REJECTED = 1;
 /**
  * The first of six columns. For seconds, minutes and hours, one column counts the requests in the caller's latest

@@ -20,7 +20,7 @@ export interface ReplayOptions {
   /** A second policy. The report counts the callers that only one of the two policies would reject. */
   readonly compare?: Policy | undefined;
   /**
-   * `nginx` or `combined`, `common`, `json`, `cloudflare`, or a `log_format` string such as `'$remote_addr
+   * `combined` (also named `nginx`), `common`, `json`, `cloudflare`, or a `log_format` string such as `'$remote_addr
    * [$time_local] "$request" $status'`. Default: detected from the first 100 lines of each log.
    */
   readonly format?: string | undefined;

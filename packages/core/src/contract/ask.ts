@@ -179,7 +179,7 @@ export interface CalendarAnswer extends AnswerBase {
 
 /** State of a limit with a penalty after the step. */
 export interface LockAnswer extends AnswerBase {
-  /** The first instant after the window. During a lock, this is the window in which the lock began. */
+  /** The first instant after the window; during a lock, after the window in which the lock began. */
   readonly endUs: number;
   readonly current: number;
   /** When the running lock ends; 0 if no lock runs. */
