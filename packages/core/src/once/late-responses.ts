@@ -54,7 +54,7 @@ export class LateResponses {
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /** Returns undefined if the value is invalid, because every retry would fail. */
+  /** Returns undefined if the store rejected the response as invalid: writing it later would fail too. */
   lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);

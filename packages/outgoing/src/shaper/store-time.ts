@@ -7,8 +7,7 @@ import { domainOf } from '@spillway/core/direct';
 const MEMORY_US = 10_000_000;
 
 /**
- * More servers than any store has. Beyond this number, all entries are dropped, because addresses of old servers
- * accumulate.
+ * No store has so many servers at once. If more are known, most of them no longer exist, so all are dropped.
  */
 const MAX_DOMAINS = 1_000;
 

@@ -25,7 +25,7 @@ export const ANNOUNCED_EVERY_MS = 300_000;
 /** How long an announcement is kept, in addition to the time for which the counts of its rule are kept. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** An item with this text says that a guard with a control announced the limiter. */
+/** The item of an announcement that stands for `isFollowed`: the limiter follows live settings. */
 const FOLLOWED = '!followed';
 
 export interface Announced {
