@@ -6,9 +6,7 @@ import { domainOf } from '@spillway/core/direct';
 /** Answers are forgotten after one to two of these periods, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
-/**
- * No store has so many servers at once. If more are known, most of them no longer exist, so all are dropped.
- */
+/** No store has so many servers at once. If more are known, most of them no longer exist, so all are dropped. */
 const MAX_DOMAINS = 1_000;
 
 /**
