@@ -1,4 +1,4 @@
-/** A store under test, with methods that read like the sentences of the checks. */
+/** A store under test, with short methods, so that the code of a check reads like its title. */
 
 import { type Answer, isSpillwayError, type Numbers, type Step } from '@spillway/core';
 import {

@@ -143,7 +143,7 @@ export interface ReplayReport {
   /** The first and the last request, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;
   readonly toMs: number | null;
-  /** Whether stamps are whole seconds, so that numbers are ranges. */
+  /** Whether stamps are whole seconds. If so, the two ends of a {@link Range} may differ. */
   readonly wholeSeconds: boolean;
   readonly logs: readonly LogReport[];
   readonly policy: PolicyReport;

@@ -90,7 +90,7 @@ export interface WindowRule extends RuleBase {
   readonly kind: 'fixed' | 'anchored' | 'sliding';
 }
 
-/** A count per period of a calendar. A limiter has one count for each key, even if its calendar changes. */
+/** Counts the units of each period. All such rules of one limiter share one count per key, whatever their calendar. */
 export interface CalendarRule extends RuleBase {
   readonly machine: 'calendar';
   readonly limit: number;

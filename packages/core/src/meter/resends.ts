@@ -1,4 +1,4 @@
-/** Resends settlements that did not reach the store. They share the memory limit of lost releases. */
+/** Resends settlements that did not reach the store. One memory limit holds for them and for lost releases. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';

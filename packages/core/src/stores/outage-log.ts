@@ -23,7 +23,7 @@ interface ReportedOutage {
   readonly reportedUs: number;
   /** Whether the current outage was logged. If so, its end will be logged too. */
   isTold: boolean;
-  /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
+  /** Number of open breakers: 0 or 1 for a part; {@link OTHER_PARTS} stands for several parts. */
   open: number;
   more: number;
   lastError: unknown;

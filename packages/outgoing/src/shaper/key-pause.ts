@@ -10,7 +10,7 @@ export class KeyPause {
   private pausedUntil: Instant | undefined;
   /** A check found no pause for starts up to this instant, so these starts need no second check. */
   private checkedUs = -Infinity;
-  /** The end of the pause that this process began; -Infinity once an answer of the store includes the pause. */
+  /** The end of the pause that this process began, until the store reports a pause as long; otherwise -Infinity. */
   private ownUs = -Infinity;
   private sendUntilUs = -Infinity;
   /** When to resend the pause that the store failed to save; Infinity if the store has it, or a call is pending. */

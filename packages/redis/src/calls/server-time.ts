@@ -1,9 +1,7 @@
 import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
-/**
- * Clocks drift and are adjusted. So when newer replies arrive, a reply is forgotten after one or two of these periods.
- */
+/** Clocks drift and are adjusted, so a reply is forgotten 10 to 20 s after it arrived, if there are newer ones. */
 const MEMORY_US = 10_000_000;
 
 /**

@@ -102,9 +102,8 @@ export class Instants {
 }
 
 /**
- * A view of one log at a time. The first number of its slot in the table is the address of the block, the second is
- * made by `describe`. A log with one entry has no block: the first number is 0, and the second is the units of the
- * entry.
+ * A view of one log at a time. The table has two numbers for each log. With several entries, these are the address of
+ * the block of entries, and the result of `describe`. With one entry, they are 0 and its units.
  */
 export class PackedEntries implements LogEntries {
   total = 0;
