@@ -44,8 +44,8 @@ export interface PaceNumbers {
 export interface QueueOptions {
   /**
    * Identifies the shaper in the store: 1 to 64 printable ASCII characters. Required with a store. Default: the
-   * numbers, as in `4-per-1s`. Each pace of `paces` is stored under `<name>/` and
-   * its name, and permits under `<name>/permits`. These longer names must not exceed 64 characters either.
+   * numbers, as in `4-per-1s`. Each pace of `paces` is stored under `<name>/` and its name, and permits under
+   * `<name>/permits`. These longer names must not exceed 64 characters either.
    */
   readonly name?: string | undefined;
   /**
