@@ -76,10 +76,10 @@ function applyOf(algorithm, { windowUs = WINDOW_US, clock = () => undefined } = 
   };
 }
 
-function consume() {
+function consume(observers) {
   const limiter = createLimiter(
     { name: 'api', limit: RATE, window: '400d', burst: BURST },
-    { store: memoryStore(ROOM) },
+    { store: memoryStore(ROOM), observers },
   );
   return (key) => {
     const { allowed, remaining, retryAfterMs, resetMs } = limiter.consume(key);
@@ -127,7 +127,10 @@ export const contenders = {
   floor: { title: '_raw `Map` of objects, fixed window, `Date.now()`_', make: floor },
   result: { title: '_raw `Map`, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
-  consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
+  consume: {
+    title: 'Spillway `createLimiter().consume`, with its numbers read',
+    make: () => consume(),
+  },
   admit: { title: 'Spillway `createGuard().admit`, status and headers read', make: () => admit() },
   rejection: { title: 'the same, a rejection with its body', make: () => rejection() },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
@@ -152,8 +155,10 @@ export const contenders = {
   },
 };
 
-/** The same guards with an observer that does nothing, called as `topCallers` is, and with `topCallers`. */
+/** The same limiters and guards with an observer that does nothing, called as `topCallers` is, and with `topCallers`. */
 export const observed = {
+  consumeWho: { make: () => consume([topCallers()]) },
+  consumeObserved: { make: () => consume([{ countDecision() {} }]) },
   admitObserved: { make: () => admit([{ countDecision() {} }]) },
   admitWho: { make: () => admit([topCallers()]) },
   rejectionObserved: { make: () => rejection([{ countDecision() {} }]) },

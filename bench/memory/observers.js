@@ -10,6 +10,12 @@ const KEYS = [1, 300, 10_000];
 
 const ROWS = [
   {
+    base: 'consume',
+    noop: 'consumeObserved',
+    who: 'consumeWho',
+    title: '`createLimiter().consume`',
+  },
+  {
     base: 'admit',
     noop: 'admitObserved',
     who: 'admitWho',
