@@ -27,7 +27,7 @@ const three = {
 const START_US = 1_767_225_604_000_000;
 
 describe('a fixed window from the first request', () => {
-  it('is that of the worked table in docs/algorithms.md', () => {
+  it('lasts one window, and the next window starts with a later request', () => {
     const clock = new ManualClock(START_US);
     const store = memoryStore({ clock });
     const limiter = createLimiter(three, { store });

@@ -104,7 +104,7 @@ describe.each(Object.entries(RULES))('debt in a %s', (name, plain) => {
   });
 });
 
-it('decides as the example in docs/algorithms.md says', () => {
+it('charges owed units and later costs up to the debt, and forgives the rest', () => {
   const { ask } = keyOf(withDebt(RULES['token bucket'], 100, 100));
   const rows = [
     ask('take', 50, { owed: 8 }),

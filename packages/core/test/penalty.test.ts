@@ -258,8 +258,8 @@ describe('a refund', () => {
   });
 });
 
-describe('the example of docs/algorithms.md', () => {
-  it('is what happens', () => {
+describe('attempts and refunds around two locks', () => {
+  it('lock, free and lock the key for longer', () => {
     const penalty = lockFor(['15s', '60s'], { forget: '1h' });
     const { clock, limiter } = setUp({ limit: 2, window: '10s', penalty });
     const take = () => limiter.consume('ada');
