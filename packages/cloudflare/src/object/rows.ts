@@ -1,6 +1,7 @@
 import type { StateChanges, StateText } from '@spillway/core/store';
 import type { ObjectStorage } from '../platform.js';
 
+/** The texts of an object, in `storage.kv`, because a separate SQL table costs more. */
 export class Rows {
   private readonly storage: ObjectStorage;
 

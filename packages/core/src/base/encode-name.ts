@@ -1,6 +1,9 @@
 /**
  * The version of the stored format, which covers these names and everything stored under them (docs/stored-format.md).
  * A new version makes all counts start over.
+ *
+ * During every deploy, two releases share one Redis. Code never sees counts of another version, so a change of the
+ * format doesn't need an earlier release that reads both formats.
  */
 const FORMAT = '1';
 

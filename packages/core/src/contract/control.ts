@@ -18,8 +18,8 @@ export interface LiveLimits {
    */
   readonly factor?: number;
   /**
-   * Whether `limit`, `window` and `burst` also replace the numbers of plans. Default false. A factor always applies to
-   * plans.
+   * Whether `limit`, `window` and `burst` also replace the numbers of plans. Default false, because a live limit of 50
+   * must not affect customers who bought more. A factor always applies to plans.
    */
   readonly allPlans?: boolean;
 }

@@ -40,6 +40,10 @@ interface Diagnosis {
   readonly calls: number;
 }
 
+/**
+ * Learns the usual latency from healthy seconds. A fixed threshold would be wrong for a store in another region, and a
+ * moving average would learn slow calls as usual.
+ */
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;

@@ -1,6 +1,9 @@
 /**
  * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the
  * key's `retryAfterMs` has passed.
+ *
+ * Guards ask the cache before they send any step. A cache around the store would often know the answer for only one of
+ * the limits that share a call, so it could not replace the call.
  */
 
 import { measure } from '../algorithms/decide.js';

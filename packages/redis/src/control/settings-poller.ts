@@ -30,6 +30,7 @@ const MAX_REVISION = 9e15;
 /** The label of offered settings: `1 revision dataset`. */
 const LABEL = /^1 (\d{1,16}) (\S{0,64})$/;
 
+/** Polls, because some clients can't subscribe, and a subscriber misses changes while it is disconnected. */
 export class SettingsPoller {
   readonly overrides: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
   private readonly serverTime = new ServerTime();

@@ -4,7 +4,8 @@ import type { Script } from '../codec/script.js';
 
 /**
  * Puts all keys in one hash slot. No count can have such a name: in names of counts, `%` is never followed by these
- * letters.
+ * letters. Names of live settings have no version of the format, because a kill switch must reach releases of all
+ * versions.
  */
 const TAG = '{%control}';
 

@@ -15,6 +15,10 @@ import { ratePolicy } from '../decide.js';
 import { QueueShelf } from './queue-shelf.js';
 import { MAX_HOLD_US } from './queue-step.js';
 
+/**
+ * Separate from the token bucket, which calculates alike, because a bucket that can wait would make every limiter
+ * slower. A `put` refunds only the latest grant: refunding an earlier one would change waits that were promised.
+ */
 const queueMachine: Machine = {
   same: (rule: QueueRule, other: QueueRule) =>
     rule.waitUs === other.waitUs && sameNumbers(rule, other),
