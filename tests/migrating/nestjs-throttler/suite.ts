@@ -145,7 +145,7 @@ const cases: readonly Case<Subject>[] = [
     {
       theirs: [200, 429, 429],
       ours: [200, 429, 200],
-      because: 'No block begins by itself: [how to make one](rate-limiter-flexible.md#blocks).',
+      because: 'No block begins by itself: [how to make one](../recipes/login.md).',
     },
     async (on) => {
       const service = await on.serve({ options: [{ ...one, blockDuration: 60_000 }] });
