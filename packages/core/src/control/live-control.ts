@@ -1,5 +1,5 @@
 /**
- * Connects guards and limiters to a control. Only controls import this module (ADR 39), so bundles without a control
+ * Connects guards and limiters to a control. Only controls import this module (ADR 32), so bundles without a control
  * don't contain it.
  */
 
