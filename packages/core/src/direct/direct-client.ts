@@ -102,9 +102,10 @@ export class DirectClient {
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
   }
 
-  /** Passes to observers a decision that {@link decide} did not make. */
-  tell(decision: Decision, key: string): void {
-    this.observers.decision(decision, 'enforce', key, undefined);
+  /** Passes to observers a decision that {@link decide} did not make, and returns it. */
+  tell(decision: Decision, key: string): Decision {
+    if (this.isObserved) this.observers.decision(decision, 'enforce', key, undefined);
+    return decision;
   }
 
   fault(fault: Fault): void {
@@ -166,12 +167,9 @@ export class DirectClient {
   private told(steps: readonly Step[], answers: Answers): Answers {
     // One fault is enough: all failures of a group have the same reason.
     const at = answers.findIndex(({ failure }) => failure);
-    const { failure: error } = answers[at] ?? {};
-    if (error) {
-      // The limiter's name in the store. Without a store it differs from the declared name, but then no call fails.
-      const { limiter } = steps[at] as Step;
-      this.fault({ limiter, source: 'store', error });
-    }
+    const error = answers[at]?.failure;
+    // The limiter's name in the store. Without a store it differs from the declared name, but then no call fails.
+    if (error) this.fault({ limiter: (steps[at] as Step).limiter, source: 'store', error });
     return answers;
   }
 }

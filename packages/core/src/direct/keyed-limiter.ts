@@ -104,11 +104,7 @@ class Keyed {
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
       const now = this.client.store.link.askNow(step);
-      if (now) {
-        const decision = this.limit.decide(step, now);
-        if (this.client.isObserved) this.client.tell(decision, key);
-        return decision;
-      }
+      if (now) return this.client.tell(this.limit.decide(step, now), key);
     }
     return this.decideOne('take', key, options);
   }

@@ -115,13 +115,13 @@ export class DecisionReporter {
   }
 
   reportStart({ key, cost, isLocal, steps, permit }: Slot): void {
-    if (!this.client.isObserved) return;
+    if (!this.isObserved) return;
     const rule = permit ? this.ruleOf(key) : slowestOf(steps);
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
   reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
-    if (!this.client.isObserved) return;
+    if (!this.isObserved) return;
     const rule = slowestOf(steps);
     if (isUnknown) this.report(key, cost, rule, 'error', 'store-error', Number.NaN);
     else {
@@ -131,7 +131,7 @@ export class DecisionReporter {
   }
 
   reportRejection(key: string, cost: Cost, reason: Reason, retryAfterMs: number): void {
-    if (!this.client.isObserved) return;
+    if (!this.isObserved) return;
     this.report(key, cost, this.ruleOf(key), 'denied', reason, retryAfterMs);
   }
 

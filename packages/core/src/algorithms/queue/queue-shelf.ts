@@ -26,20 +26,28 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
   }
 
   find({ limiter, rule, key }: Ask<QueueRule>, nowUs: number): QueueState | undefined {
-    this.slot = this.keys.findSlot(limiter, rule, key, nowUs);
-    return this.slot < 0 ? undefined : this.load();
+    const { state } = this;
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
+    this.slot = slot;
+    if (slot < 0) return undefined;
+    const { cells } = this.table.slots;
+    const at = (NUMBERS + 1) * slot + 1;
+    state.us = cells[at] as number;
+    state.num = cells[at + 1] as number;
+    state.den = cells[at + 2] as number;
+    state.spanUs = cells[at + 3] as number;
+    state.pauseUs = cells[at + 4] as number;
+    return state;
   }
 
   stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
-    const { limiter, rule, key } = ask;
-    this.slot = this.keys.findSlot(limiter, rule, key, nowUs);
-    if (this.slot < 0) return undefined;
-    const taken = charge ? this.takeWhole(ask, nowUs) : undefined;
-    return taken ?? this.step({ ask, nowUs, charge, mayGrow: true, count: this.load() });
+    const count = this.find(ask, nowUs);
+    const taken = count && charge && this.takeWhole(ask, nowUs);
+    return taken || (count && this.step({ ask, nowUs, charge, mayGrow: true, count }));
   }
 
   /**
-   * Does what {@link step} does for the usual take, in a third less time. In the usual take, the key is in use and not
+   * Does what {@link step} does for the usual take, a seventh faster. In the usual take, the key is in use and not
    * paused, its units refill in whole microseconds, and the cost passes. Returns undefined for other steps. If you
    * change this, change {@link stepQueue} too.
    */
@@ -47,22 +55,21 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
     { op, rule, cost, startUs }: Ask<QueueRule>,
     nowUs: number,
   ): QueueAnswer | undefined {
-    const { cells } = this.table.slots;
-    const at = (NUMBERS + 1) * this.slot + 1;
-    const us = cells[at] as number;
-    const tatUs = us + cost * rule.period;
-    const isPlain = op === 'take' && cost <= rule.burst && !startUs;
+    const { state } = this;
+    const tatUs = state.us + cost * rule.period;
     if (
-      isPlain &&
-      us > nowUs &&
-      (cells[at + 4] as number) <= nowUs &&
+      op === 'take' &&
+      cost <= rule.burst &&
+      !startUs &&
+      state.us > nowUs &&
+      state.pauseUs <= nowUs &&
       // With such a span, the last condition also excludes an instant that `stepQueue` would correct because the clock
       // went back.
-      (cells[at + 3] as number) >= rule.spanUs &&
-      (cells[at + 2] as number) * rule.den === 1 &&
+      state.spanUs >= rule.spanUs &&
+      state.den * rule.den === 1 &&
       tatUs <= nowUs + rule.spanUs
     ) {
-      cells[at] = tatUs;
+      this.table.setTime(this.slot, tatUs);
       return { allowed: true, nowUs, tatUs, tatNum: 0, pausedUntilUs: 0 };
     }
     return undefined;
@@ -86,18 +93,6 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
 
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
-  }
-
-  private load(): QueueState {
-    const { state } = this;
-    const { cells } = this.table.slots;
-    const at = (NUMBERS + 1) * this.slot + 1;
-    state.us = cells[at] as number;
-    state.num = cells[at + 1] as number;
-    state.den = cells[at + 2] as number;
-    state.spanUs = cells[at + 3] as number;
-    state.pauseUs = cells[at + 4] as number;
-    return state;
   }
 
   private store(slot: number, { us, num, den, spanUs, pauseUs }: Readonly<QueueState>): void {
