@@ -25,8 +25,8 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   /** The period in the binding's configuration, in seconds. It is the `Retry-After` of rejections. */
   readonly period: 10 | 60;
   /**
-   * The key by which requests are counted; may be async. Default: the client's address, which is also used if the key
-   * is empty or too long, or the function fails.
+   * The key by which requests are counted; may be async. Default: the client's address. The address is also used if the
+   * key is empty or too long, or the function fails.
    */
   readonly key?: PerLater<Raw, string | undefined> | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
@@ -54,7 +54,7 @@ const UNKNOWN_ADDRESS = '@unknown';
 
 /**
  * Limits requests by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
- * eventually consistent. Put it before exact limits, with a larger limit, so that requests it rejects never call the
+ * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
  * store. Decisions have no `remaining`, and responses no `RateLimit` header.
  *
  * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures

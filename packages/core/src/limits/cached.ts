@@ -25,7 +25,7 @@ export interface CachedOptions {
   readonly max?: number | undefined;
   /** The most loads at a time: an integer from 1 to 1,000. Default 8. */
   readonly concurrent?: number | undefined;
-  /** Source of time, for tests. Default the process's monotonic clock. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Returns the caller's plan: a `limit`, `window`, `burst`, and a `name` for metrics; may be async. The declared
    * numbers apply to callers without a plan, and if the function fails: declare the smallest plan. A limit of 0 rejects
-   * every request; with `overage`, it admits every request as `over`.
+   * every request; with `overage`, it admits every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
@@ -38,7 +38,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly burst?: number | undefined;
   /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
-  /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with a key's first request. */
+  /**
+   * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's
+   * first request.
+   */
   readonly anchor?: Anchor | undefined;
   /**
    * An imported `lockFor(['15m', '1h', '1d'])` locks a rejected key, longer each time. It implies `fixedWindow` with
@@ -46,16 +49,16 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted as `over: true`, even with `onStoreError:
-   * 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its burst.
-   * Default: requests above the limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. Nobody is rejected, even with
+   * `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its
+   * burst. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; may be async. Default: the client's
-   * address, which is also used if the key or a part of it is empty or too long, or the function fails.
+   * address. The address is also used if the key or a part of it is empty or too long, or the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
   /** Units that a request costs: an integer from 0; may be async. Default 1. */

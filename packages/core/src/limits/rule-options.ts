@@ -25,7 +25,10 @@ export interface RuleOptions {
   readonly burst?: number | undefined;
   /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
   readonly algorithm?: RateAlgorithm | undefined;
-  /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with a key's first request. */
+  /**
+   * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's
+   * first request.
+   */
   readonly anchor?: Anchor | undefined;
   /**
    * An imported `lockFor(['15m', '1h', '1d'])` locks a rejected key, longer each time. It implies `fixedWindow` with
@@ -33,9 +36,9 @@ export interface RuleOptions {
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted as `over: true`, even with `onStoreError:
-   * 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its burst.
-   * Default: requests above the limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. Nobody is rejected, even with
+   * `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its
+   * burst. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }

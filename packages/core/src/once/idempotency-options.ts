@@ -25,8 +25,9 @@ type MayBeLater<T> = T | PromiseLike<T>;
 
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * The caller, as identified by your authentication; may be async. Keys of different callers never match. Without a
-   * string of 1 to 8,192 UTF-16 units, the request gets a 503, or runs unprotected with `onStoreError: 'allow'`.
+   * The caller, as identified by your authentication; may be async. Keys of different callers never match. If it fails
+   * or returns no string of 1 to 8,192 UTF-16 units, the request gets a 503. With `onStoreError: 'allow'`, it then runs
+   * unprotected.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
   /** Name in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default `'once'`. */
@@ -72,8 +73,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
-   * Whether a request to another host is a different request. Default true. If false, `scope` must include a tenant
-   * that the host identifies.
+   * Whether a request to another host is a different request. Default true. If false, and hosts identify tenants,
+   * `scope` must include the tenant.
    */
   readonly compareHost?: boolean | undefined;
   /** The status for a key that was used for a different request. Default 422. */
