@@ -16,17 +16,17 @@ import { objectNamer } from './store/object-namer.js';
 
 /** Options of {@link approximateLimit}. */
 export interface ApproximateLimitOptions<Raw = unknown> {
-  /** Identifies the limit in problem bodies and metrics: 1 to 64 printable ASCII characters. */
+  /** Name in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
   /** The binding, such as `env.FLOOD`. */
   readonly binding: RateLimitBinding;
-  /** The limit of the binding, as in its configuration. It is only shown, because the platform decides. */
+  /** The limit in the binding's configuration. It is only shown, because the platform decides. */
   readonly limit: number;
-  /** The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests. */
+  /** The period in the binding's configuration, in seconds. It is the `Retry-After` of rejections. */
   readonly period: 10 | 60;
   /**
-   * The key by which requests are counted; the function may be async. Default: the client's address, which is also used
-   * if the key is empty or too long, or the function fails.
+   * The key by which requests are counted; may be async. Default: the client's address. The address is also used if the
+   * key is empty or too long, or the function fails.
    */
   readonly key?: PerLater<Raw, string | undefined> | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
@@ -54,7 +54,7 @@ const UNKNOWN_ADDRESS = '@unknown';
 
 /**
  * Limits requests by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
- * eventually consistent. Put it before exact limits, with a larger limit, so that requests it rejects never call the
+ * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
  * store. Decisions have no `remaining`, and responses no `RateLimit` header.
  *
  * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures

@@ -16,10 +16,9 @@ import { addressingFinder } from './trust.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
-   * Answers a rejected request instead of the problem document. The status and the headers are already set, except
-   * `Content-Type`. If it throws or calls `next(error)`, the app's error handler answers, with status 500. If it calls
-   * `next()`, resolves without an answer, or doesn't start to answer within 10 s, the problem document is sent and
-   * `onFault` is called.
+   * Answers a rejected request instead of the problem document. Status and headers are already set, except
+   * `Content-Type`. If it throws or calls `next(error)`, the app's error handler answers, with status 500. If it
+   * doesn't begin to answer within 10 s, or calls `next()`, the problem document is sent.
    */
   readonly onRejected?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)

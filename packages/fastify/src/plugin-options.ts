@@ -22,15 +22,14 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
   /** Named limits. Routes in this context and its children select them with `config: { spillway: 'login' }`. */
   readonly groups?: Readonly<Record<string, Limiters>> | undefined;
   /**
-   * The hook that decides. `onRequest` (default) runs before the body is read. Use `preHandler`, which runs after
-   * authentication, for limits per user.
+   * The hook that decides. `onRequest` (default) runs before the body is read, `preHandler` after authentication, for
+   * limits per user.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
-   * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. The status and
-   * the headers are already set, except `Content-Type`. If it throws, the app's error handler answers, with status 500.
-   * If it resolves without an answer or doesn't start to answer within 10 s, the problem document is sent and `onFault`
-   * is called.
+   * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. Status and
+   * headers are already set, except `Content-Type`. If it throws, the app's error handler answers, with status 500. If
+   * it doesn't begin to answer within 10 s, the problem document is sent.
    */
   readonly onRejected?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)

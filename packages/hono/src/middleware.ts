@@ -22,9 +22,9 @@ import { HonoNodeExchange } from './over-node.js';
 /** Options of the adapter. `clientIp` is `(c) => getConnInfo(c).remote.address`, with your runtime's `getConnInfo`. */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
-   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the
-   * headers are already set, except `Content-Type`. If it resolves without an answer or takes longer than 10 s, the
-   * problem document is sent and `onFault` is called. If it throws, `app.onError` answers, with status 500.
+   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. Status and headers
+   * are already set, except `Content-Type`. If it throws, `app.onError` answers, with status 500. If it doesn't answer
+   * within 10 s, the problem document is sent.
    */
   readonly onRejected?: OnRejected | undefined;
 }

@@ -18,9 +18,9 @@ import { KoaRequest } from './koa-request.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
-   * Answers a rejected request instead of the problem document, by setting a body or another status. The status and the
-   * headers are already set, except `Content-Type`. Koa answers 500 if it throws. If it calls `next()`, resolves
-   * without an answer, or doesn't start to answer within 10 s, the problem document is sent and `onFault` is called.
+   * Answers a rejected request instead of the problem document, by setting a body or another status. Status and headers
+   * are already set, except `Content-Type`. If it throws, Koa answers 500. If it doesn't begin to answer within 10 s,
+   * or calls `next()`, the problem document is sent.
    */
   readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }

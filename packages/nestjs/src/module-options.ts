@@ -4,18 +4,17 @@ import type { AddressOptions, NamesOf, OwnNames } from '@spillway/core/adapter';
 
 /** The options of the module, which include all options of `createGuard`. */
 export interface SpillwayOptions extends GuardOptions<ExecutionContext>, AddressOptions {
-  /** The limiters of every handler. Decorators add limiters, or override limiters of the same name. Default: none. */
+  /** The limiters of every handler. Decorators add limiters, or override those of the same name. Default: none. */
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
-   * How an HTTP request is rejected. `answer` (default): the guard sends the problem document; interceptors and
-   * exception filters don't see the rejection. `throw`: the exception filters get a {@link SpillwayException}. Calls
-   * without a separate HTTP response (GraphQL, WebSockets, RPC) always throw.
+   * How an HTTP request is rejected: `answer` (default) sends the problem document, which interceptors and exception
+   * filters don't see; `throw` gives exception filters a {@link SpillwayException}. GraphQL, WebSockets and RPC always
+   * throw.
    */
   readonly rejection?: 'answer' | 'throw' | undefined;
   /**
-   * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a {@link
-   * SpillwayException}. Clients of a WebSocket gateway receive what the exception's `getError()` or `getResponse()`
-   * returns, or its message.
+   * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. WebSocket clients get its
+   * `getError()`, `getResponse()` or message. Default: a {@link SpillwayException}.
    */
   readonly exception?: ((admission: Admission, context: ExecutionContext) => Error) | undefined;
 }

@@ -45,29 +45,27 @@ const DENIALS_LAST_US = 1_000_000;
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
   /**
-   * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 characters are
+   * A secret with which every key is hashed (HMAC-SHA-256). Without it, only keys longer than 256 characters are
    * hashed.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
    * The prefix of all key names: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different prefixes share
-   * nothing on one server. Default `'spw:'`.
+   * nothing. Default `'spw:'`.
    */
   readonly prefix?: string | undefined;
   /**
-   * The maximum number of steps in one script call, which bounds how long a call keeps Redis busy. Default 128. A
-   * larger group gets its own call.
+   * The most steps in one script call, which bounds how long it keeps Redis busy. Default 128. A larger group gets its
+   * own call.
    */
   readonly maxSteps?: number | undefined;
   /** Whether decisions of one event loop turn share a script call. Default true; false for an Upstash client. */
   readonly coalesce?: boolean | undefined;
-  /**
-   * Receives a warning, at most once a minute, if Redis can't store or read the list of limiters. Default: the console.
-   */
+  /** Receives a warning if Redis can't store or read the list of limiters. Default: the console. */
   readonly logger?: Logger | false | undefined;
   /**
-   * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
-   * 2 s. Use it for node-redis, or ioredis without `socketTimeout`. Default false: the store logs which option to set.
+   * Whether the store may close your client's open connection if it has had no reply for 2 s. Use it for node-redis, or
+   * ioredis without `socketTimeout`. Default false.
    */
   readonly reconnect?: boolean | undefined;
 }

@@ -39,12 +39,12 @@ const SKEW_US = 1_000_000;
 /** Options of {@link durableObjectStore}; all are optional. */
 export interface DurableObjectStoreOptions {
   /**
-   * A secret. With it, objects are named by the HMAC-SHA-256 of keys. Without it, by their SHA-256, which does not hide
-   * keys that can be guessed, such as addresses.
+   * A secret with which keys are hashed (HMAC-SHA-256) to name objects. Without it, their SHA-256 does not hide keys
+   * that can be guessed, such as addresses.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
-   * Where new objects are created, such as `'weur'`. See Cloudflare's list of location hints. Default: near the first
+   * Where new objects are created, such as `'weur'`: one of Cloudflare's location hints. Default: near the first
    * request of a key.
    */
   readonly locationHint?: string | undefined;

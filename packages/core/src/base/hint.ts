@@ -3,10 +3,7 @@ import { type Duration, toMicroseconds } from './duration.js';
 
 /** Options of limiters that can only estimate when to retry. */
 export interface HintOptions {
-  /**
-   * When rejected clients should retry. Each rejection gets a random time between one and two times this value, in
-   * whole seconds if the value is at least 1 s. Default `'1s'`.
-   */
+  /** The `Retry-After` of rejections: a random time between one and two times this value. Default `'1s'`. */
   readonly retryAfter?: Duration | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;

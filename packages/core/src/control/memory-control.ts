@@ -28,7 +28,7 @@ import {
 
 /** Options of {@link memoryControl}. */
 export interface MemoryControlOptions {
-  /** The clock by which overrides end. Default: the process's monotonic clock. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 

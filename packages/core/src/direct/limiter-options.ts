@@ -15,16 +15,13 @@ export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
-   * shadow mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1. Other keys are in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }
 
 export interface LimiterOptions extends LimitOptions {
-  /**
-   * Identifies the limit in the store; required with a store. Default: the numbers, as in `100-per-1m`.
-   */
+  /** Name in the store; required with a store. Default: the numbers, as in `100-per-1m`. */
   readonly name?: string | undefined;
 }
 
@@ -66,18 +63,15 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
 export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: S | undefined;
-  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
+  /** This process's share of the limit with `onStoreError: 'local'`, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;
-  /**
-   * Live settings by the name of the limit: mode, share and limits, and keys that are blocked, allowed or have their
-   * own limits. Default: none.
-   */
+  /** Live settings: modes, shares, limits, blocked and allowed keys. Default: none. */
   readonly control?: Control | undefined;
   /** Called for every decision except those of `peek`. Hash the key before you log it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   /**
-   * Called when the store, the control or an observer fails. Default: `logger` gets a line, at most one per minute for
-   * each limiter and source.
+   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets a line, at
+   * most one per minute for each limiter and source.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */

@@ -27,10 +27,7 @@ export interface LimitCosts<Name extends string> {
 
 /** The second argument of `createLimiters`. */
 export interface LimitersOptions<S extends Store> extends KeyedLimiterOptions<S> {
-  /**
-   * Adds response headers to each decision, as in `headers: rateLimitHeaders()`: see {@link LimitersDecision.headers}.
-   * Default: no headers.
-   */
+  /** Adds response headers to each decision, as in `headers: rateLimitHeaders()`. Default: no headers. */
   readonly headers?: RateLimitHeaders | undefined;
 }
 

@@ -22,9 +22,8 @@ import type { Notices } from '../observe/notices.js';
 /** How to find the client's address on platforms that expose no socket. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
-   * Returns the address of the peer, read from the request or from the platform's other arguments. The peer is the
-   * client, or with `trustProxy` the last proxy. Without this option, a request fails with `SPW_ADDRESS_REQUIRED` if a
-   * limiter needs the address; in shadow mode, only `onFault` is called.
+   * Returns the address of the peer: the client, or with `trustProxy` the last proxy. Without this option, a request
+   * fails with `SPW_ADDRESS_REQUIRED` if a limiter in mode `enforce` needs the address.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Called when `clientIp` throws, returns a promise, or is missing. */

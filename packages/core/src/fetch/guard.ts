@@ -18,7 +18,7 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform alive until permits are released and other work ends, such as the probe of a failed store, as in
+   * Keeps the platform alive until work after the response has ended, such as the release of permits. For Workers:
    * `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
@@ -41,8 +41,8 @@ export interface FetchCheck {
   /** Releases the permits. Call it if the handler failed. */
   fail(): void;
   /**
-   * With `keepFirst` of `idempotency()`, after `finish`: don't send a response without a body before this settles.
-   * Never rejects.
+   * With `keepFirst` of `idempotency()`: after `finish`, await it before you send a response without a body. Never
+   * rejects.
    */
   readonly kept?: Promise<void> | undefined;
 }

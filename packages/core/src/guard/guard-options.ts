@@ -13,28 +13,28 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 /** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit headers to send. Default `['draft-11']`. Use `'draft-6'` instead of `'draft-11'`, add `'legacy'`
-   * for `X-RateLimit-*`, or pass `[]` to send none. See {@link HeaderStyle}.
+   * Which rate limit headers to send: `'draft-11'` or `'draft-6'`, and `'legacy'` for `X-RateLimit-*`. `[]` sends none.
+   * Default `['draft-11']`.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
-  /** The status for keys that a live setting blocks. Default 403. Choose 429 for clients that only handle 429. */
+  /** The status for keys that a live setting blocks. Default 403. */
   readonly blockedStatus?: 403 | 429 | undefined;
   /** `enforce` (default), `shadow` or `off`. A limiter uses the weaker of this mode and its own. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** The source of live settings: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
+  /** Live settings: modes, shares, limits, blocked and allowed keys. Default: none. */
   readonly control?: Control | undefined;
   /**
-   * How to treat CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default) lets
-   * them through uncounted. `count` treats them like other requests; choose it if handlers do work for `OPTIONS` too.
+   * `pass` (default) lets CORS preflights through uncounted, `count` treats them like other requests. Choose `count` if
+   * handlers do work for `OPTIONS`.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
-  /** A request bypasses all limiters if this function returns `true` or a promise of `true`. */
+  /** A request bypasses all limiters if this function returns `true`, or a promise of it. */
   readonly skip?:
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * The time limit for the promises of all callbacks of one request together: 1 ms to 60 s. A late or rejected promise
-   * is treated like a callback that throws. Default 1 s.
+   * The time limit for the promises of all callbacks of one request together: 1 ms to 60 s. A late callback counts as
+   * failed. Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
   /** Called with every decision. Hash the key before you log it: see {@link Observer}. */
@@ -42,8 +42,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Called when one of your callbacks throws or returns an invalid value, and when the store fails. Without `onFault`,
-   * faults are logged: at most one line per minute for each limiter and source.
+   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets a line, at
+   * most one per minute for each limiter and source.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
@@ -88,9 +88,8 @@ export interface Guard<Raw = unknown> {
   /** Decides about a request. Returns a promise only if the store or a callback does. Never throws or rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Releases the permits of all requests in flight. Without this call, other processes would wait until the permits
-   * expire. Waits at most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never
-   * rejects.
+   * Releases the permits of all requests in flight, which otherwise stay taken until they expire. Call it at shutdown,
+   * once the server accepts no more requests. Waits at most 5 s for the store. Never rejects.
    */
   close(): Promise<void>;
   /** The number of permits that requests of this process hold now, for a gauge. */

@@ -18,17 +18,14 @@ export interface CachedOptions {
   readonly ttl?: Duration | undefined;
   /**
    * How long after `ttl` a stale value is still used while it is reloaded, or while reloads fail: 0 ms to 7 d. After
-   * that, callers wait for the load and get its error. Default `'5m'`.
+   * that, callers wait for the load. Default `'5m'`.
    */
   readonly staleFor?: Duration | undefined;
-  /**
-   * The most keys in the cache: an integer from 2 to 1,000,000. Keys that were not used recently are evicted. Default
-   * 10,000.
-   */
+  /** The most keys in the cache: an integer from 2 to 1,000,000. Default 10,000. */
   readonly max?: number | undefined;
-  /** The most loads that run at a time: an integer from 1 to 1,000. Default 8. */
+  /** The most loads at a time: an integer from 1 to 1,000. Default 8. */
   readonly concurrent?: number | undefined;
-  /** Source of time, for tests. Default the process's monotonic clock. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 

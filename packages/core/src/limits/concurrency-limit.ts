@@ -9,22 +9,20 @@ import { checkKeyOption } from './limiter-options.js';
 /** Options of {@link concurrencyLimit}. */
 export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw> {
   /**
-   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required if the guard has a store. Default: the number, as in `20-at-once`.
+   * Name in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters. Required with a store.
+   * Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
   /** The most requests in flight: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
-   * Looks up the `limit` of the caller's plan, and a `name` for metrics. May be async. The declared limit applies to
-   * callers without a plan, and when the function fails, is late or returns an invalid limit. A limit of 0 rejects
-   * every request (`never`).
+   * Returns the caller's plan: a `limit`, and a `name` for metrics; may be async. The declared limit applies to callers
+   * without a plan, and if the function fails: declare the smallest one. A limit of 0 rejects every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /**
-   * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; the function may be async. Default:
-   * the client's address. The address is also used if the key or a part of it is empty or longer than 8,192 UTF-16
-   * units, or if the function fails.
+   * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; may be async. Default: the client's
+   * address. The address is also used if the key or a part of it is empty or too long, or the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
 }

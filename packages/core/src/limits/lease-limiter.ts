@@ -36,15 +36,14 @@ import { RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long a lease lasts unless it is renewed: 1 s to 24 h. A running process renews the leases of its requests,
-   * however long they take. If the process crashes, its permits expire after this time. Default `'60s'`.
+   * How long permits stay taken after their process crashed: 1 s to 24 h. A running process renews its permits. Default
+   * `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * The share of keys for which the limit is enforced, 0 to 1, for rollouts. The keys are always the same; other keys
-   * are in shadow mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1. Other keys are in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }

@@ -17,7 +17,7 @@ export function checkShare(share: number | undefined): number {
 
 /** Options for when the store cannot answer. */
 export interface StoreErrorOptions {
-  /** What to do when the store cannot answer. Default: the setting of the guard, which is `local` by default. */
+  /** What to do when the store cannot answer. Default: the guard's setting. */
   readonly onStoreError?: OnStoreError | undefined;
   /** This process's share of the limit with `onStoreError: 'local'`, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;

@@ -20,64 +20,56 @@ import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limit
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
-   * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required if the guard has a store. Default: the numbers, as in `100-per-1m`.
+   * Name in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters. Required with a store.
+   * Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
-   * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
-   * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
-   * fails, is late or returns invalid numbers: declare the smallest plan. A limit of 0 rejects every request (`never`),
-   * unless the key has its own live limit. With `overage`, a limit of 0 admits every request as `over`.
+   * Returns the caller's plan: a `limit`, `window`, `burst`, and a `name` for metrics; may be async. The declared
+   * numbers apply to callers without a plan, and if the function fails: declare the smallest plan. A limit of 0 rejects
+   * every request; with `overage`, it admits every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
-  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<Raw>;
-  /** The most units at once, for `tokenBucket` only. Default: the limit. */
+  /** For `tokenBucket` only: the most units at once, an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /**
-   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()`, which counts
-   * distinct items. Import the one you use.
-   */
+  /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
-  /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
+  /**
+   * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's
+   * first request.
+   */
   readonly anchor?: Anchor | undefined;
   /**
-   * A penalty after a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. It implies
-   * `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
+   * An imported `lockFor(['15m', '1h', '1d'])` locks a rejected key, longer each time. It implies `fixedWindow` with
+   * `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. The limit rejects nobody, even
-   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
-   * beyond its burst, a window at most 4,294,967,295 units, and a calendar at most 2^51. Default: requests above the
-   * limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. Nobody is rejected, even with
+   * `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its
+   * burst. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
-  /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
+  /** The HTTP status of rejections. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
-   * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; the function may be async. Default:
-   * the client's address. The address is also used if the key or a part of it is empty or longer than 8,192 UTF-16
-   * units, or if the function fails.
+   * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; may be async. Default: the client's
+   * address. The address is also used if the key or a part of it is empty or too long, or the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
-  /** The cost of a request in units: an integer from 0; the function may be async. Default 1. */
+  /** Units that a request costs: an integer from 0; may be async. Default 1. */
   readonly cost?: PerLater<Raw, number> | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * The share of keys for which the limit is enforced, 0 to 1, for rollouts. The keys are always the same; other keys
-   * are in shadow mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1. Other keys are in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
-  /**
-   * Called after the response to decide on a refund. The cost is refunded only if the function returns `true`, or a
-   * promise of it. `(_, { status = 500, aborted }) => status < 400 && !aborted` counts only failures. The request has
-   * the same `raw` as in other callbacks, including data that a handler stored there, such as in `res.locals`.
-   */
+  /** Called after the response. The cost is refunded only if the function returns `true`, or a promise of it. */
   readonly refundIf?:
     | ((
         request: LimitRequest<Raw>,

@@ -19,27 +19,26 @@ import {
 export interface RuleOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
-  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<never>;
-  /** The most units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
+  /** For `tokenBucket` only: the most units at once, an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /**
-   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()`, which counts
-   * distinct items. Import the one you use.
-   */
+  /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
   readonly algorithm?: RateAlgorithm | undefined;
-  /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
+  /**
+   * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's
+   * first request.
+   */
   readonly anchor?: Anchor | undefined;
   /**
-   * A penalty after a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. It implies
-   * `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
+   * An imported `lockFor(['15m', '1h', '1d'])` locks a rejected key, longer each time. It implies `fixedWindow` with
+   * `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. The limit rejects nobody, even
-   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
-   * beyond its burst, a window at most 4,294,967,295 units, and a calendar at most 2^51. Default: requests above the
-   * limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. Nobody is rejected, even with
+   * `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its
+   * burst. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }

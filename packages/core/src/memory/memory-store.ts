@@ -11,20 +11,18 @@ import { MAX_ENTRIES } from './shared-memory.js';
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * The most entries to hold: one for each bucket or window in use, and one for each request in a log or in flight.
-   * Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, or 180 MB with penalties).
-   *
-   * In a full store, new keys share 1,024 counts per kind of limit, so they may be limited too early, never too late.
-   * Shared counts, and new permits of keys that already hold permits, may exceed the maximum. A claim takes about 900
-   * bytes; a full store rejects new claims as if it couldn't answer.
+   * The most entries, 1 to 100,000,000: one for each bucket or window in use, and one for each request in a log or in
+   * flight. In a full store, new keys share counts, so they may be limited too early, never too late, and new
+   * idempotency keys are not accepted. Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, 180 MB with
+   * penalties, or 900 MB of idempotency keys).
    */
   readonly maxEntries?: number | undefined;
   /**
-   * The most bytes of values to store, such as the responses of claims: 1 to 2^40. Default 64 MiB. The name of a value
-   * counts too, plus 128 bytes. When there is no room, the oldest values are evicted.
+   * The most bytes of values, such as stored responses: 1 to 2^40. When they are full, the oldest values are evicted.
+   * Default 64 MiB.
    */
   readonly valueBytes?: number | undefined;
-  /** The clock. Default: the process's monotonic clock. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 

@@ -5,7 +5,7 @@ import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trus
 export interface AddressOptions {
   /**
    * The proxies whose X-Forwarded-For is trusted: how many stand in front of this server, or their addresses. Default:
-   * none, so the client is the peer of the connection. Express and Fastify default to the app's own setting.
+   * none; on Express and Fastify, the app's own setting.
    */
   readonly trustProxy?: TrustProxy | undefined;
   /** How many leading bits identify an IPv6 client, 32 to 128. Default 64. */
@@ -80,7 +80,7 @@ const STANDARD = ['Forwarded'] as const;
  */
 const SAMPLED = 100;
 
-/** A header with more entries probably has some from the client, so the number of proxies can't be inferred. */
+/** With more entries, some are probably from the client, so the number of proxies can't be inferred. */
 const MOST_HOPS = 5;
 
 export interface NoticeLog {

@@ -16,9 +16,9 @@ export interface NodeGuardOptions<
 > extends GuardOptions<Req>,
     AddressOptions {
   /**
-   * Answers a rejected request in place of the problem document. The status and the headers are already set, except
-   * `Content-Type`. If the function doesn't start to answer within 10 s, or resolves without an answer, the problem
-   * document is sent and `onFault` is called. If it throws, the guard sets status 500 and rethrows the error.
+   * Answers a rejected request instead of the problem document. Status and headers are already set, except
+   * `Content-Type`. If it throws, the guard sets status 500 and rethrows the error. If it doesn't begin to answer
+   * within 10 s, the problem document is sent.
    */
   readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }

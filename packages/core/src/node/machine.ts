@@ -14,9 +14,8 @@ export interface MachineSignalOptions {
    */
   readonly name: string;
   /**
-   * The folder for the workers' empty files. Only this user may write to it. Default: a folder in the system's
-   * temporary directory, named after the user and `name`. Set it if workers that belong together have different
-   * temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
+   * The folder for the workers' empty files; only this user may write to it. Set it if workers of a group have
+   * different temporary directories (`PrivateTmp`, `TMPDIR`). Default: a folder in the system's temporary directory.
    */
   readonly directory?: string | undefined;
 }

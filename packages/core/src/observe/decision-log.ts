@@ -36,13 +36,13 @@ export interface DecisionLogOptions {
   readonly write: (entry: DecisionLogEntry) => void;
   /** Sampling rate of requests that pass or are replayed, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
-  /** Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1; reduce it if floods fill the log. */
+  /** Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1. */
   readonly sampleRejected?: number | undefined;
   /** The outcomes that are written. Default: all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
-   * The secret for hashing keys: at least 16 characters, the same in all processes whose lines you want to compare.
-   * Default: a random one per process.
+   * The secret for hashing keys: at least 16 characters, the same in all processes whose lines you compare. Default: a
+   * random one per process.
    */
   readonly secret?: string | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */

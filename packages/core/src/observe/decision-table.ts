@@ -12,9 +12,9 @@ import { checkOutcomes, REJECTIONS } from './outcomes.js';
 export interface DecisionTableOptions {
   /** Which outcomes are printed. Default: `denied`, `would-deny` and `error`. */
   readonly outcomes?: readonly Outcome[] | undefined;
-  /** Maximum number of lines per second, 1 to 10,000; the next line says how many were omitted. Default 20. */
+  /** The most lines per second, 1 to 10,000. Default 20. */
   readonly linesPerSecond?: number | undefined;
-  /** Writes one line, or several lines joined by `\n`, such as the header. Default: the console. */
+  /** Writes one line, or several lines joined by `\n`. Default: the console. */
   readonly write?: ((line: string) => void) | undefined;
   /** Whether outcomes are colored. Default: true on the console if it is a terminal and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;

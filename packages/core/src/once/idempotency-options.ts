@@ -25,28 +25,22 @@ type MayBeLater<T> = T | PromiseLike<T>;
 
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * The caller, as identified by your authentication. Keys of different callers never match. May be async. If it
-   * returns no string of 1 to 8,192 UTF-16 units, throws or is late, the request is rejected with 503, or runs
-   * unprotected if `onStoreError` is `allow`.
+   * The caller, as identified by your authentication; may be async. Keys of different callers never match. If it fails
+   * or returns no string of 1 to 8,192 UTF-16 units, the request gets a 503. With `onStoreError: 'allow'`, it then runs
+   * unprotected.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
-  /**
-   * Identifies the limiter in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default
-   * `'once'`.
-   */
+  /** Name in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default `'once'`. */
   readonly name?: string | undefined;
   /** The header with the key. Default `'Idempotency-Key'`. */
   readonly header?: string | undefined;
   /** The request methods to protect, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
-  /**
-   * Whether a request without a key is rejected (400) if its method is in `methods`. Default false: requests without a
-   * key always run.
-   */
+  /** Whether requests without a key get a 400, if their method is in `methods`. Default false. */
   readonly required?: boolean | undefined;
   /**
-   * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews its claims. After a crash, the key is
-   * free after this time. Default `'30s'`.
+   * How long a key stays taken after the process that runs its request crashed: 1 s to 24 h. A running process renews
+   * its claim to the key. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
   /** The longest time for which a claim is renewed, from `lease` to 24 h. Default: ten times `lease`. */
@@ -58,45 +52,43 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Whether to end a response only after it was stored. Default false. */
   readonly keepFirst?: boolean | undefined;
   /**
-   * Called with a response that would be stored. If it returns `false`, the key is freed instead, and a retry runs
-   * again. Must be synchronous: a promise is a fault, and the response is stored.
+   * Called with a response that would be stored. If it returns `false`, the key is freed, and a retry runs again. Must
+   * be synchronous.
    */
   readonly keepIf?:
     | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
-   * Statuses that mean that nothing was done: such a response frees the key, and a retry runs again. Default `[408,
-   * 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues. Rejections by a guard
-   * always free the key.
+   * Statuses that mean that nothing was done: the key is freed, and a retry runs again. Default `[408, 425, 429, 503]`.
+   * Omit a status that a timeout in your app sends while the handler continues.
    */
   readonly freeOn?: readonly number[] | undefined;
-  /** The largest response body that is stored, in bytes, 0 to 1,000,000. Default 65,536. */
+  /** The largest response body to store, in bytes, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
   /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * Returns the value to compare instead of the body, such as a few members of it; may be async. Method, host, path,
-   * query, media type and encodings are always compared. If the function returns undefined, the body is compared. If it
-   * fails or returns an incomparable value, such as a Blob, the body is compared and a fault is reported.
+   * Returns the value to compare instead of the body, such as a few members of it; may be async. The body is compared
+   * if the function returns undefined or fails, or the value is incomparable, such as a Blob.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
-   * Whether a request to another host (`Host`, `X-Forwarded-Host`) is a different request. Default true, because apps
-   * may identify tenants by host. If false, `scope` must include the tenant.
+   * Whether a request to another host is a different request. Default true. If false, and hosts identify tenants,
+   * `scope` must include the tenant.
    */
   readonly compareHost?: boolean | undefined;
   /** The status for a key that was used for a different request. Default 422. */
   readonly mismatchStatus?: 409 | 422 | undefined;
   /**
    * How long a retry waits while the first request is running, up to `'60s'`. Default 0: the retry gets a 409 at once.
-   * In each process at most 32 retries wait for one key; further retries get the 409 at once.
+   * In each process, at most 32 retries wait for one key.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (runs every request and counts possible replays) or `off`. */
+  /** `enforce` (default), `shadow` (runs every request, counts possible replays) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`
-   * lets it run, possibly a second time.
+   * When the store cannot answer, `deny` (default) rejects requests with a key (503), and `allow` runs them, possibly a
+   * second time.
    */
   readonly onStoreError?: 'deny' | 'allow' | undefined;
 }

@@ -10,25 +10,18 @@ import { type Priority, Ranking } from './priority.js';
 
 /** Options of {@link fleetShedder}. */
 export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Raw>, 'share'> {
-  /**
-   * Identifies the fleet in the store, and the shedder in problem bodies and metrics: 1 to 64 printable ASCII
-   * characters.
-   */
+  /** Name of the fleet in the store, problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
   /**
    * How many requests all processes together can have in flight: an integer from 1 to 1,000,000,000, or a function that
-   * is called for each request (then set `defaultCapacity` too). At 0 only critical requests pass; others are rejected
-   * with reason `never`.
+   * is called for each request. If the function returns 0, only critical requests pass.
    */
   readonly capacity: number | (() => number | PromiseLike<number>);
-  /** The capacity when the `capacity` function fails. Required with a function. */
+  /** The capacity if the `capacity` function fails. Required with a function. */
   readonly defaultCapacity?: number | undefined;
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
   readonly reserve?: number | undefined;
-  /**
-   * How to recognize critical requests: those of the first class. The other classes make no difference here. Default:
-   * no request is critical.
-   */
+  /** Recognizes critical requests: those of the first class. Default: no request is critical. */
   readonly priority?: Priority<Raw> | undefined;
 }
 

@@ -16,13 +16,11 @@ export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | u
 /** How requests are classified. */
 export interface PriorityOptions<Raw = unknown> {
   /**
-   * At least two names. The first is the critical class; the last is shed first. Default `['critical', 'post', 'get',
+   * At least two names, from the critical class to the one that is shed first. Default `['critical', 'post', 'get',
    * 'test']`.
    */
   readonly classes?: readonly string[] | undefined;
-  /**
-   * Returns a request's class. Default: by method. If it reads values that clients choose, clients choose their class.
-   */
+  /** Returns a request's class. Don't read it from values that clients choose. Default: by method. */
   readonly classify?: Classify<Raw> | undefined;
   /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;

@@ -19,14 +19,11 @@ export interface LoopSignal extends Signal {
 
 /** Options of {@link workerShedder}. */
 export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
-  /** Identifies the shedder in problem bodies and metrics: 1 to 64 printable ASCII characters. */
+  /** Name in problem bodies and metrics: 1 to 64 printable ASCII characters. */
   readonly name: string;
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
-  /**
-   * A separate signal for the ladder, or false for no ladder. Default: `signal`. If both loops share `signal`, the
-   * ladder rises only while the brake is at its maximum or has no readings.
-   */
+  /** A separate signal for the ladder, or false for no ladder. Default: `signal`. */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** A separate signal for the brake, or false for no brake. Default: `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
@@ -37,7 +34,7 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   readonly priority?: Priority<Raw> | undefined;
   /** Whether critical requests are shed too, after all others. Default false. */
   readonly shedCritical?: boolean | undefined;
-  /** `enforce` (default), `shadow` (rejects nothing, reports requests it would reject) or `off`. */
+  /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;

@@ -8,21 +8,20 @@ import type { BreakerSettings, Policies, Resilience } from '../contract/store-li
 
 export interface ResilienceOptions {
   /**
-   * How long to wait for the store: 1 ms to 60 s. Calls with more than 128 keys have twice this time, and with more
-   * than 640 keys three times. Default `'50ms'`.
+   * How long to wait for the store: 1 ms to 60 s. Calls with more than 128 keys get two or three times as long. Default
+   * `'50ms'`.
    */
   readonly storeTimeout?: Duration | undefined;
   /**
-   * What to do when the store can't answer: `local` (default) counts in this process, including the requests it
-   * admitted before the outage; `allow` lets requests pass; `deny` answers 503.
+   * When the store can't answer, `local` (default) counts in this process, `allow` lets requests pass, and `deny`
+   * rejects them with 503.
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
-   * When to stop calling the store. The breaker opens at the first `SPW_STORE_UNAVAILABLE`, and after `failures` failed
-   * calls in a row (default 5). It also opens if more than a fifth of at least 20 calls in 10 s failed, or more than a
-   * tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). It closes when probes
-   * succeed, at most one per `probeEvery` (default 100 ms). All users of a store share one breaker, with the options of
-   * the first. `false` turns it off.
+   * When to stop calling the store: after `failures` failed calls in a row (default 5), at a refused connection, or if
+   * many calls fail or take longer than `slowAfter` (1 ms to 60 s, default a little above the usual latency). Probes,
+   * at most one per `probeEvery` (default 100 ms), notice when the store is back. All users of a store share the
+   * breaker, with the options of the first. `false` turns it off.
    */
   readonly breaker?:
     | {
@@ -33,9 +32,8 @@ export interface ResilienceOptions {
     | false
     | undefined;
   /**
-   * Gets one line when the store fails and one when it recovers; further outages within a minute share one line.
-   * Without `onFault`, also gets faults: at most one line per minute for each limiter and source. `false` turns logging
-   * off. Default: the console.
+   * Gets warnings, one line when the store fails and one when it recovers, and faults if `onFault` is not set. `false`
+   * turns logging off. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }

@@ -18,18 +18,18 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock for counts without a store. The breaker and the denial cache of a store use the clock of the store's
-   * first user. Stores decide by their own clock. Default: the process's monotonic clock.
+   * Source of time for counts without a store, for tests. A store has its own clock. Default: the process's monotonic
+   * clock.
    */
   readonly clock?: Clock | undefined;
   /**
-   * Whether a rejected key is rejected again without calling the store until its `retryAfterMs` has passed. Applies to
-   * asynchronous stores such as Redis. Refunds and resets by other processes take effect within a minute. Default true.
+   * Whether a key that an asynchronous store rejected is rejected again without a store call, until its `retryAfterMs`
+   * has passed. Refunds and resets by other processes take effect within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
   /**
-   * Which warnings about probable mistakes go to `logger`, each once: all (`true`, default), none (`false`), or all but
-   * some, as in `{ SPW_WINDOW_SHORT: false }`.
+   * Which warnings about probable mistakes go to `logger`: all with `true` (default), none with `false`, or all but
+   * some, as with `{ SPW_WINDOW_SHORT: false }`.
    */
   readonly validate?: Validate | undefined;
 }

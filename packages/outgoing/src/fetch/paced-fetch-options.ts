@@ -18,36 +18,31 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * Returns the key of a call from its request (without the body), or undefined for the default. Default: the host with
-   * its port, such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses
-   * all keys of the host. Your keys must differ from host names.
+   * Returns the key of a call from its request (without the body), or undefined for the default. Your keys must differ
+   * from host names. Default: the host with its port, such as `api.example.com` or `localhost:8080`.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
-   * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
-   * slot; if there is none, the call returns its last response. Calls whose body is a stream, and calls of a `Request`
-   * with a body, are never retried. Default 0.
+   * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Calls whose body is a
+   * stream, and calls of a `Request` with a body, are never retried. Default 0.
    */
   readonly retries?: number | undefined;
-  /**
-   * Which calls may be retried. Default: GET, HEAD, OPTIONS, PUT and DELETE, which are idempotent in HTTP.
-   */
+  /** Which calls may be retried. Default: GET, HEAD, OPTIONS, PUT and DELETE. */
   readonly retryable?: ((request: HostRequest) => boolean) | undefined;
-  /** Whether calls that fail without a response are retried too. Aborts and timeouts never are. Default false. */
+  /** Whether calls that fail without a response are retried too, except for aborts and timeouts. Default false. */
   readonly retryErrors?: boolean | undefined;
   /**
-   * How long each try or redirect may take, counted from its slot and including the body: 1 ms to 24 h, rounded up to
-   * whole milliseconds. A slower try fails with the `TimeoutError` of the runtime. Default: no timeout.
+   * How long each try or redirect may take after its wait for a slot, including the body: 1 ms to 24 h. Default: no
+   * timeout.
    */
   readonly timeout?: Duration | undefined;
   /**
-   * The longest pause that a response can cause, from 1 ms to 24 h. A pause always lasts at least one period of the
-   * shaper, up to 24 h. Default `'1m'`.
+   * The longest pause that a response can cause: 1 ms to 24 h, but at least one period of the shaper. Default `'1m'`.
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, 0 to 1: a share of one period if the pause comes from a spent quota,
-   * otherwise a share of the pause. Default 0.2.
+   * The longest random addition to a pause, 0 to 1, as a share of the pause (after a spent quota, of one period).
+   * Default 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
@@ -56,11 +51,11 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly fetch?: HostFetch | undefined;
   /** Called for each pause that this process caused. */
   readonly onPause?: ((event: PauseEvent) => void) | undefined;
-  /** Called when the shaper could not pause, or when `onPause` or `random` fails. The call still gets its response. */
+  /** Called when the shaper could not pause, or when `onPause` or `random` fails. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Where faults are logged if `onFault` is not set, at most once a minute. Default: the console. */
+  /** Logs faults if `onFault` is not set, at most once a minute. Default: the console. */
   readonly logger?: Logger | false | undefined;
-  /** For tests. Default: the clock of this process. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 

@@ -34,18 +34,15 @@ export interface Unreserved {
 
 /** How waiting jobs are ranked. */
 export interface WaitOptions {
-  /**
-   * Jobs with a higher priority start before other jobs of the same cost that wait in this process. They overtake a job
-   * only if it can still start within its `maxWait`. Default 0.
-   */
+  /** Jobs with a higher priority overtake waiting jobs of the same key and cost in this process. Default 0. */
   readonly priority?: number | undefined;
 }
 
 /** What a job or reservation costs. `Pace` is a union of names if there are several paces. */
 export interface ShaperCost<Pace extends string = never> {
   /**
-   * Units that the job costs: an integer from 1 to the burst. With several paces, an object with the units of each
-   * pace, as in `{ tokens: 900 }`. Default 1.
+   * Units of the job: an integer from 1 to the burst. With several paces, the units of each, as in `{ tokens: 900 }`.
+   * Default 1.
    */
   readonly cost?: Units<Pace> | undefined;
 }

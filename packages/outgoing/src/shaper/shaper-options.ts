@@ -31,7 +31,7 @@ export interface PaceNumbers {
    * Units per window: an integer from 1 to 1,000,000,000. Units start one by one: with 4 per second, one every 250 ms.
    */
   readonly limit: number;
-  /** A duration such as `'1s'`, or in milliseconds: from 1 ms to 400 days. */
+  /** A duration such as `'1s'`, from 1 ms to 400 days. */
   readonly window: Duration;
   /**
    * How many units may start at once after an idle time: an integer from 1 to 1,000,000,000. No job can cost more.
@@ -43,31 +43,29 @@ export interface PaceNumbers {
 /** Options of every shaper: how many jobs run at once, and how long and how many jobs may wait. */
 export interface QueueOptions {
   /**
-   * Identifies the shaper in the store: 1 to 64 printable ASCII characters. Required with a store. Default: the
-   * numbers, as in `4-per-1s`. Each pace of `paces` is stored under `<name>/` and its name, and permits under
-   * `<name>/permits`. These longer names must not exceed 64 characters either.
+   * Name in the store: 1 to 64 printable ASCII characters, including `/permits`, or `/` and the name of a pace, which
+   * the shaper appends. Required with a store. Default: the numbers, as in `4-per-1s`.
    */
   readonly name?: string | undefined;
   /**
-   * How many jobs of a key may run at once, in all processes: an integer from 1 to 1,000,000,000. A job waits for its
-   * permit, in order of `priority`. Default: any number.
+   * How many jobs of a key may run at once, in all processes: an integer from 1 to 1,000,000,000. Default: any number.
    */
   readonly maxConcurrent?: number | undefined;
   /**
-   * With `maxConcurrent`: how long a permit stays taken after a process was killed, 1 s to 24 h. A running process
-   * renews its permits before a third of this time has passed. Default `'30s'`.
+   * With `maxConcurrent`: how long permits stay taken after their process crashed, 1 s to 24 h. A running process
+   * renews its permits. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. An accepted job that has not
-   * started by then is rejected, too. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once, and an accepted job if it has
+   * waited that long. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
-  /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
+  /** How many jobs may wait in this process, over all keys, 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Returns other numbers for a key. Numbers left out stay as declared. Errors and invalid numbers are faults; then the
-   * declared numbers apply. It is called often, so it must be fast.
+   * Returns other numbers for a key. The declared ones apply to what it omits, and if it fails. It is called often, so
+   * it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
@@ -114,23 +112,20 @@ export interface ShaperSettings
   extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'>,
     Pick<HintOptions, 'random'> {
   /**
-   * What to do when the store fails: `local` (default) keeps `localShare` of the pace in this process; `deny` rejects
-   * jobs that have no slot yet. Jobs that have a slot start in both cases.
+   * When the store fails, `local` (default) continues in this process at `localShare` of the pace, and `deny` rejects
+   * jobs that have no slot yet.
    */
   readonly onStoreError?: 'local' | 'deny' | undefined;
   /**
-   * With `onStoreError: 'local'`: the share of the pace that this process keeps when the store fails, above 0 up to 1.
-   * Required with an asynchronous store.
+   * With `onStoreError: 'local'`: this process's share of the pace while the store fails, above 0 up to 1. Required
+   * with an asynchronous store.
    */
   readonly localShare?: number | undefined;
-  /**
-   * Live settings: `limit`, `window` and `factor` change the pace of one key or all keys, and jobs of a blocked key are
-   * rejected. Jobs that have a slot keep it. Modes, shares, a live `burst` and allowed keys do not apply to shapers.
-   * Default: none.
-   */
+  /** Live settings: `limit`, `window`, `factor` and blocked keys. Others do not apply to shapers. Default: none. */
   readonly control?: Control | undefined;
   /**
-   * Called for each job that starts or is rejected, and for each reservation. Log keys only as a hash: see `Observer`.
+   * Called for each job that starts or is rejected, and for each reservation. Hash the key before you log it: see
+   * `Observer`.
    */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
 }

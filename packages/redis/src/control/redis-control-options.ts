@@ -17,10 +17,7 @@ import type { KnownLimiter } from './known-limiter.js';
 
 /** Options of `redisControl`. */
 export interface RedisControlOptions {
-  /**
-   * How often each process polls for changes, 50 ms to 1 min. A change takes effect in every process within this time.
-   * Default `'500ms'`.
-   */
+  /** How often each process polls for changes, and so how soon they take effect: 50 ms to 1 min. Default `'500ms'`. */
   readonly every?: Duration | undefined;
   /** The store's `hashKeys` secret. Keys in live settings are then stored as hashes too. */
   readonly hashKeys?: string | Uint8Array | undefined;
@@ -99,14 +96,13 @@ export interface RedisControl extends Control {
    */
   history(): Promise<readonly Change[]>;
   /**
-   * The announced limiters, by name. A process announces its limiters at their creation and every five minutes. An
-   * entry is kept for ten minutes after that, plus the time until the limiter's counts expire.
+   * The limiters that processes have announced, by name. An entry is kept for ten minutes after its last announcement,
+   * plus the time until the limiter's counts expire.
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
-   * The processes that have limiters under a control, at most 1,000. Each registers after startup, after each change
-   * that it follows, and every five minutes. The entry of a killed process expires six minutes after its last
-   * registration.
+   * The processes that have limiters under a control, at most 1,000. A killed process stays listed for at most six
+   * minutes.
    */
   followers(): Promise<readonly Follower[]>;
   /**

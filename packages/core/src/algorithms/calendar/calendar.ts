@@ -30,8 +30,8 @@ export interface CalendarOptions {
   /** The time zone in which a period begins at midnight, such as `'Europe/Berlin'`. Default `'UTC'`. */
   readonly timeZone?: string | undefined;
   /**
-   * The day on which a period begins: for a week, 1 (Monday, default) to 7 (Sunday); for a month, 1 (default) to 31. In
-   * a month without this day, the period begins on the last day, as at Stripe.
+   * The day on which a period begins. For a week, 1 (Monday, default) to 7; for a month, 1 (default) to 31, or the last
+   * day if the month is shorter.
    */
   readonly on?: number | undefined;
 }

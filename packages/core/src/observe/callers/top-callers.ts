@@ -33,23 +33,20 @@ export interface CallerSummary {
 
 export interface TopCallersOptions {
   /**
-   * Where this process publishes its tables, at most once a second: `redisReports(client)`. Without it, only
-   * {@link TopCallers.report} shows them.
+   * Where this process publishes its tables: `redisReports(client)`. Without it, only {@link TopCallers.report} shows
+   * them.
    */
   readonly publishTo?: ReportSink | undefined;
   /** Writes summaries to your logger, one for each limiter and interval with rejections. */
   readonly write?: ((summary: CallerSummary) => void) | undefined;
-  /**
-   * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment. Default
-   * `'15m'`.
-   */
+  /** The interval of the summaries, from `'1m'` to `'1d'`. Default `'15m'`. */
   readonly every?: Duration | undefined;
   /**
-   * A secret of at least 16 characters, the same in all processes. With it, keys leave the process only in sealed
-   * (encrypted) form. Without it, they are shown as the limiter counts them.
+   * A secret of at least 16 characters, the same in all processes, that encrypts keys before they leave the process.
+   * Without it, they stay readable.
    */
   readonly secret?: string | undefined;
-  /** The clock of the windows. Default: the system's. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
@@ -114,7 +111,9 @@ class Recorder implements TopCallers {
   private readonly random: () => number;
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
-  /** Whether decisions, not a timer, start due work: with a custom clock, or where timers end with their request. */
+  /**
+   * Whether decisions start due work instead of a timer: with a custom clock, or where a timer ends with its request.
+   */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   private last = new LimiterRecord('');

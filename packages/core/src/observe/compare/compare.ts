@@ -23,13 +23,13 @@ export interface Divergence {
 }
 
 export interface CompareOptions {
-  /** Writes a divergence, to your logger. Default: divergences are only counted. */
+  /** Writes a divergence to your logger. Default: divergences are only counted. */
   readonly write?: ((divergence: Divergence) => void) | undefined;
   /** Sampling rate of the divergences that are written, 0 to 1. Default 0.1. */
   readonly sample?: number | undefined;
-  /** The name of the limiter to compare. Default: the limiters of the guard that are in shadow mode, together. */
+  /** The name of the limiter to compare. Default: all limiters of the guard in shadow mode, together. */
   readonly limiter?: string | undefined;
-  /** A secret of at least 16 characters. With it, keys are written in sealed form, as by `topCallers`. */
+  /** A secret of at least 16 characters that encrypts keys, as in `topCallers`. */
   readonly secret?: string | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
