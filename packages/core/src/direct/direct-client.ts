@@ -104,7 +104,7 @@ export class DirectClient {
 
   /** Passes to observers a decision that {@link decide} did not make, and returns it. */
   tell(decision: Decision, key: string): Decision {
-    if (this.isObserved) this.observers.decision(decision, 'enforce', key, undefined);
+    this.observers.decision(decision, 'enforce', key, undefined);
     return decision;
   }
 
