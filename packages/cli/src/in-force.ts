@@ -77,7 +77,10 @@ export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
 
-/** Live limits with a factor never exceed the maximum, because the limiter lowers the result of the factor to it. */
+/**
+ * Whether a live limit is above the highest that the algorithm allows. A factor needs no check, because the limiter
+ * caps its result.
+ */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);
 }

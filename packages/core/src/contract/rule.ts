@@ -24,7 +24,7 @@ interface RuleBase {
   readonly debt?: number;
 }
 
-/** How far the instant at which a bucket will be full again may be ahead of now. */
+/** The longest time that a bucket can take to refill: from empty, or from its deepest debt. */
 export interface Tolerance {
   /** The time in whole microseconds, rounded down. */
   readonly tolUs: number;

@@ -103,8 +103,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
 }
 
 /**
- * Runs a method whose call has already returned to the handler. The handler can't catch its error, so an error destroys
- * the response.
+ * Makes a call of `write` or `end` that was put off until the response was stored. The handler can no longer catch its
+ * error, so an error destroys the response.
  */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {

@@ -86,8 +86,8 @@ export class Fallback {
 
   /**
    * Decides by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
-   * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
-   * charged last, if all steps pass.
+   * decided first, without charging: if a step there is rejected, the other parts only get `look` steps. If all steps
+   * pass, the fallback counters are charged at the end.
    */
   private async askAcross(
     parts: readonly Part<string>[],

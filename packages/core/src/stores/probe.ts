@@ -85,7 +85,10 @@ export class Probe {
     this.cancel?.();
   }
 
-  /** Whether an attempt is in flight. After its timeout it counts as lost: on Workers it can end with its request. */
+  /**
+   * Whether an attempt is in flight. One that stays unanswered counts as lost, because on Workers an attempt can end
+   * along with the incoming request that sent it.
+   */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;

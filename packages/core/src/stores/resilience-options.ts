@@ -19,9 +19,9 @@ export interface ResilienceOptions {
   readonly onStoreError?: OnStoreError | undefined;
   /**
    * When to stop calling the store: after `failures` failed calls in a row (default 5), at a refused connection, or if
-   * many calls fail or are slow. A call is slow if it takes longer than `slowAfter` (1 ms to 60 s, default a little above
-   * the usual latency). Probes, at most one per `probeEvery` (default 100 ms), notice when the store is back. All users
-   * of a store share the breaker, with the options of the first. `false` turns it off.
+   * many calls fail or are slow. A call is slow if it takes longer than `slowAfter` (1 ms to 60 s, default a little
+   * above the usual latency). Probes, at most one per `probeEvery` (default 100 ms), notice when the store is back. All
+   * users of a store share the breaker, with the options of the first. `false` turns it off.
    */
   readonly breaker?:
     | {

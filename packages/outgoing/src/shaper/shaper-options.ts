@@ -169,7 +169,7 @@ export interface DeclaredPace extends PaceNumbers {
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
-  /** Whether no pace was declared. Then the shaper has one unlimited pace, which it needs for pauses. */
+  /** Whether no pace was declared. The shaper then has one unlimited pace, because a pace's count stores pauses. */
   readonly isUnlimited: boolean;
   readonly maxConcurrent: number | undefined;
   readonly leaseUs: number;

@@ -163,8 +163,8 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The latest deadline of the groups of a call. A group with an earlier deadline may be charged late, but no group is
- * rejected too early. Releases and refunds don't count, because they may arrive late.
+ * The deadline of a call: the latest one of its groups, so that no group is rejected too early. Groups without a
+ * deadline, such as releases, are left out.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

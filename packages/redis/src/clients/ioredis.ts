@@ -5,7 +5,10 @@ import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** The minimum time between two reconnects that the store forces. The client's own delay can grow to seconds. */
+/**
+ * The store makes the client reconnect early, because the client's own delay can grow to seconds. This is the minimum
+ * time between two such reconnects.
+ */
 const NUDGE_US = 250_000;
 
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
