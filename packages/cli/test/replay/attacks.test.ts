@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { distinct, rateLimit } from '@spillway/core';
+import { createGuard, distinct, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { reportText } from '../../src/replay/report-text.js';
 import { combined, linesOf, only, perMinute, replayed, START_MS } from './logs.js';
@@ -97,11 +97,23 @@ describe('a log', () => {
     expect(limiter.rejected).toEqual({ low: 1, high: 1 });
     expect(limiter.table.find(({ limit }) => limit === 60)?.rejected).toEqual(limiter.rejected);
   });
+
+  it('of fine stamps within spread seconds is tried as it is decided', async () => {
+    const logs = [
+      file('spread.log', linesOf(...new Array(10).fill(combined(0, '192.0.2.1')))),
+      file('within.jsonl', linesOf(json(START_MS + 50), json(START_MS + 700))),
+    ];
+    const policy = rateLimit({ limit: 120, burst: 1, window: '1m' });
+    const limiter = only(await replayed([], { logs, policy }));
+    expect(limiter.rejected).toEqual({ low: 9, high: 9 });
+    expect(limiter.table.find(({ limit }) => limit === 120)?.rejected).toEqual(limiter.rejected);
+  });
 });
 
 describe('a policy', () => {
   it.each([
     ['plan', rateLimit({ limit: 2, window: '1m', plan: () => ({ limit: 9 }) })],
+    ['only a burst', rateLimit({ limit: 2, window: '1m', plan: () => ({ burst: 9 }) })],
     ['overage', rateLimit({ limit: 2, window: '1m', overage: 'allow' })],
   ])(
     'whose callers have other numbers (%s) is not tried with one number for all',
