@@ -42,7 +42,22 @@ describe('a name', () => {
       names.add();
     }
     expect(names.find(`${long}1`)).toBe(0);
-    expect(names.nameOf(1)).toMatch(/^ü{127}…ü{127}2$/);
+    expect(names.nameOf(1)).toMatch(/^ü{105}…[\w-]{22}…ü{126}2$/);
+  });
+
+  it.each([
+    [
+      'longer than is kept, and differs in the middle',
+      (at: number) => `${'x'.repeat(500)}${at}${'y'.repeat(500)}`,
+    ],
+    ['no well-formed text', (at: number) => `a${String.fromCharCode(0xd800 + at)}`],
+  ])('may be %s', (_, nameAt) => {
+    const names = new Names();
+    for (let at = 0; at < 10; at += 1) {
+      expect(names.find(nameAt(at))).toBe(-1);
+      expect(names.add()).toBe(at);
+    }
+    for (let at = 0; at < 10; at += 1) expect(names.find(nameAt(at))).toBe(at);
   });
 });
 
