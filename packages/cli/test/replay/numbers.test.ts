@@ -246,6 +246,14 @@ describe('a policy', () => {
     expect(back.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
   });
 
+  it('is compared with one that skips those it hit: they are no longer hit', async () => {
+    const skip = ({ clientIp }: { clientIp?: string | undefined }) => clientIp === '192.0.2.1';
+    const compare = createGuard(perMinute(1), { skip });
+    const log = [combined(0, '192.0.2.1'), combined(0, '192.0.2.1'), combined(0, '192.0.2.2')];
+    const report = await replayed(log, { policy: perMinute(1), compare });
+    expect(report.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
+  });
+
   it('is compared: those newly hit are listed by their rejections, and nobody else is', async () => {
     const hits = [3, 9, 5, 7];
     const log = hits.flatMap((count, at) => new Array(count).fill(combined(0, `192.0.2.${at}`)));
