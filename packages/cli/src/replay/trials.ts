@@ -8,7 +8,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@spillway/core';
-import type { Step } from '@spillway/core/store';
+import { capacityOf, type Step } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report.js';
 import type { RateNumbers, Tally } from './tally.js';
@@ -159,10 +159,11 @@ class Trials {
   ): Rejected {
     const { requests, starts } = this;
     const windowUs = this.numbers.windowMs * 1_000;
-    const isBucket = algorithm === tokenBucket;
-    const passing = isBucket ? Math.min(limit, burst) : limit;
     const anchor = this.numbers.algorithm.endsWith(':first-request') ? 'first-request' : 'epoch';
     const rule = algorithm.makeRule(limit, windowUs, burst, anchor);
+    // The burst of a long window may be smaller than asked for.
+    const capacity = capacityOf(rule);
+    const passing = Math.min(limit, capacity);
     const clock = new ManualClock(0);
     const store = memoryStore({ clock });
     const take: Writable<Step> = {
@@ -179,7 +180,7 @@ class Trials {
     for (const caller of this.busiest) {
       if ((this.peaks[caller] as number) <= passing) break;
       // The margin is for rounding.
-      if (needs && (needs[caller] as number) * (1 + 1e-9) <= burst) continue;
+      if (needs && (needs[caller] as number) * (1 + 1e-9) <= capacity) continue;
       let isHit = false;
       const end = starts[caller + 1] as number;
       for (let at = starts[caller] as number; at < end; at += 1) {
