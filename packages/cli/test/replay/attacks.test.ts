@@ -138,6 +138,45 @@ describe('a policy', () => {
     expect(report.notes).toEqual([expect.stringContaining('it counts different things')]);
   });
 
+  it('with the longest windows has bursts that a limiter would have', async () => {
+    const options = { limit: 1, window: '400d' } as const;
+    const log = new Array(100).fill(combined(0));
+    const { smallest } = only(await replayed(log, { policy: rateLimit(options) }));
+    const policy = rateLimit({ ...options, burst: 1_000_000_000 });
+    expect(only(await replayed(log, { policy })).rejected.low).toBeGreaterThan(0);
+    expect(smallest).toMatchObject({ burstByCallers: null, burstByRejected: null });
+  });
+
+  it('whose limit judges no log of whole seconds rejects nothing', async () => {
+    const logs = [
+      file('unjudged.jsonl', linesOf(json(START_MS + 1), json(START_MS + 2))),
+      file('seconds.log', linesOf(combined(0))),
+    ];
+    const policy = [
+      rateLimit({ name: 'short', limit: 1, window: '1s' }),
+      rateLimit({ name: 'long', limit: 2, window: '1m' }),
+    ];
+    const report = (await replayed([], { logs, policy })).policy;
+    expect(report.limiters[0]?.judged).toBe(false);
+    expect(report.rejected).toEqual({ low: 1, high: 1 });
+  });
+
+  it('whose functions change their mind is counted by what they said', async () => {
+    let calls = 0;
+    const skip = () => {
+      calls += 1;
+      return calls % 2 === 1;
+    };
+    const policy = createGuard(perMinute(1), { skip });
+    const limiter = only(await replayed([json(START_MS + 1), json(START_MS + 2)], { policy }));
+    expect(limiter).toMatchObject({
+      callers: 1,
+      rejected: { low: 0, high: 1 },
+      rejectedCallers: { low: 0, high: 1 },
+      top: [{ caller: '203.0.113.7', rejected: { low: 0, high: 1 } }],
+    });
+  });
+
   it('with what is no limiter is refused with a sentence', async () => {
     const policy = [undefined] as never;
     await expect(replayed([combined(0)], { policy })).rejects.toThrow(
