@@ -77,9 +77,16 @@ class Trials {
     // by at most that second.
     const peaks = this.mostUnits(numbers.windowMs * 2_000 + 1_000_000, 2);
     this.peaks = peaks;
-    this.busiest = Uint32Array.from(peaks.keys())
-      .filter((caller) => (peaks[caller] as number) > 1)
-      .sort((a, b) => (peaks[b] as number) - (peaks[a] as number));
+    const isBusy = (peak: number): boolean => peak > 1;
+    // Counted first: a list of all callers would take more memory than their peaks.
+    this.busiest = new Uint32Array(peaks.reduce((sum, peak) => sum + Number(isBusy(peak)), 0));
+    let place = 0;
+    for (let caller = 0; caller < peaks.length; caller += 1) {
+      if (!isBusy(peaks[caller] as number)) continue;
+      this.busiest[place] = caller;
+      place += 1;
+    }
+    this.busiest.sort((a, b) => (peaks[b] as number) - (peaks[a] as number));
   }
 
   table(): Trial[] {
@@ -102,8 +109,9 @@ class Trials {
         this.keeps({ ...this.own, algorithm: tokenBucket, burst: value }, most, needs),
       );
     // No caller needs more than the first, and all but `maxCallers` callers are content with the second.
+    const sorted = needs.map((bursts) => bursts.filter((burst) => burst > 1).sort());
     const [enough, likely] = [1, maxCallers + 1].map((rank) =>
-      clamped(Math.ceil(Math.max(...needs.map((bursts) => bursts.toSorted().at(-rank) ?? 1)))),
+      clamped(Math.ceil(Math.max(...sorted.map((bursts) => bursts.at(-rank) ?? 1)))),
     ) as [number, number];
     return {
       maxRejected,
