@@ -163,11 +163,11 @@ function whyNot(rule: GuardLimiter['rule']): string {
   return 'A log cannot judge it: it is no limit of requests per window.';
 }
 
-function isDeclared({ policy }: DecisionEvent, numbers: RateNumbers): boolean {
+function isDeclared({ policy, reason }: DecisionEvent, numbers: RateNumbers): boolean {
+  // A plan of limit 0 rejects without numbers.
+  if (!policy) return reason !== 'never';
   const { limit, windowMs, burst = limit } = numbers;
-  return (
-    !policy || (policy.limit === limit && policy.windowMs === windowMs && policy.burst === burst)
-  );
+  return policy.limit === limit && policy.windowMs === windowMs && policy.burst === burst;
 }
 
 function tooShort({ windowMs }: RateNumbers, wholeSeconds: boolean): string {

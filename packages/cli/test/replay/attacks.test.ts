@@ -124,6 +124,15 @@ describe('a policy', () => {
     },
   );
 
+  it('whose plan includes nothing is not tried with its declared numbers', async () => {
+    const plan = ({ clientIp }: { clientIp?: string | undefined }) =>
+      clientIp === '192.0.2.1' ? { limit: 0 } : null;
+    const policy = rateLimit({ limit: 9, window: '1m', plan });
+    const report = await replayed([combined(0), combined(0, '192.0.2.1')], { policy });
+    expect(only(report)).toMatchObject({ rejected: { low: 1 }, table: [], smallest: null });
+    expect(report.notes).toEqual([expect.stringContaining('were not tried')]);
+  });
+
   it('that counts different things is judged by them, without other numbers', async () => {
     const item = ({ raw }: { raw: { path?: string } }) => raw.path;
     const policy = rateLimit({ limit: 2, window: '1m', algorithm: distinct(item as never) });
