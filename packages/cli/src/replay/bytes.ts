@@ -2,11 +2,13 @@ import { createReadStream, statSync } from 'node:fs';
 import { Readable, type Transform } from 'node:stream';
 import zlib from 'node:zlib';
 import { UsageError } from '../usage-error.js';
+import { atFrameEnds } from './zstd-frames.js';
 
 /** A path, `-` for standard input, or a stream of bytes. */
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
+const GZIP = [0x1f, 0x8b] as const;
 /** Small, because damage in a compressed log can also lose the chunk before it. */
 const DECOMPRESSED_BYTES = 16_384;
 
@@ -86,7 +88,11 @@ async function* decompressed(
     yield* whole;
     return;
   }
-  const input = Readable.from(whole, { objectMode: false, highWaterMark: CHUNK_BYTES });
+  const isZstd = head[0] !== GZIP[0];
+  // In object mode, chunks are not joined.
+  const input = isZstd
+    ? Readable.from(atFrameEnds(whole, onDamage), { objectMode: true, highWaterMark: 1 })
+    : Readable.from(whole, { objectMode: false, highWaterMark: CHUNK_BYTES });
   input.on('error', (error) => decoder.destroy(error)).pipe(decoder);
   try {
     yield* decoder as AsyncIterable<Buffer>;
@@ -127,7 +133,7 @@ async function* joined(
 
 /** Reads the first bytes, because the names of rotated logs are unreliable. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
-  if (head[0] === 0x1f && head[1] === 0x8b) {
+  if (head[0] === GZIP[0] && head[1] === GZIP[1]) {
     return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });
   }
   if (head.length < 4 || head.readUInt32LE(0) !== 0xfd2fb528) return undefined;

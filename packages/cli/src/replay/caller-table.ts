@@ -83,7 +83,7 @@ export class CallerTable {
     return { second: most(0), minute: most(1), hour: most(2) };
   }
 
-  private idOf(caller: string): number {
+  idOf(caller: string): number {
     const known = this.names.find(caller);
     if (known >= 0) return known;
     if (this.size >= MAX_CALLERS && caller !== OTHERS) return this.idOf(OTHERS);

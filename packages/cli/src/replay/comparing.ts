@@ -12,9 +12,9 @@ const [FIRST, OTHER] = [0, 1] as const;
 export class Comparing {
   private readonly hits = new CallerTable();
 
-  /** Callers are identified by the key of the second policy. */
+  /** Callers are identified by the key of the second policy, or of the first if the second skips the request. */
   note(first: Verdict, other: Verdict): void {
-    const { caller } = other;
+    const caller = other.caller ?? first.caller;
     if (caller === undefined || !(first.isRejected || other.isRejected)) return;
     const id = this.hits.count(caller, 0);
     if (first.isRejected) this.hits.reject(id, FIRST);

@@ -1,7 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
-/** The longest name, in UTF-16 units. Longer names are cut in their middle. */
+/** The longest name, in UTF-16 units. In longer names, a digest replaces the middle. */
 const LONGEST = 256;
+/** With a digest of 22 units and two marks, a name is as long as the longest. */
+const [HEAD, TAIL] = [105, 127];
+/** UTF-8 cannot tell these apart. */
+const LONE = /\p{Surrogate}/u;
 const BLOCK_BYTES = 1_048_576;
 const HEAD_BYTES = 2;
 
@@ -66,15 +70,13 @@ export class Names {
 
   private encode(name: string): void {
     const { text } = this;
-    const half = LONGEST / 2;
-    const short = name.length > LONGEST ? `${name.slice(0, half - 1)}…${name.slice(-half)}` : name;
-    // Nearly all names are ASCII, which a loop writes faster.
+    // Nearly all names are short and ASCII, which a loop writes faster.
     let length = 0;
-    while (length < short.length && short.charCodeAt(length) < 128) {
-      text[length] = short.charCodeAt(length);
+    while (length < name.length && length < LONGEST && name.charCodeAt(length) < 128) {
+      text[length] = name.charCodeAt(length);
       length += 1;
     }
-    this.length = length === short.length ? length : text.write(short);
+    this.length = length === name.length ? length : text.write(keptOf(name));
     this.hash = this.hashOf();
   }
 
@@ -117,4 +119,12 @@ export class Names {
     for (let id = 0; id < this.count; id += 1) this.slots[freeFrom(hashes[id] as number)] = id + 1;
     this.vacant = freeFrom(this.hash);
   }
+}
+
+/** A name that can't be kept whole gets a digest, because names that differ must stay different. */
+function keptOf(name: string): string {
+  if (name.length <= LONGEST && !LONE.test(name)) return name;
+  const digest = createHash('sha256').update(name, 'utf16le').digest('base64url').slice(0, 22);
+  const [head, rest] = [name.slice(0, HEAD), name.slice(HEAD)];
+  return `${head}…${digest}…${rest.slice(-TAIL)}`;
 }

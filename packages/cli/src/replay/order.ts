@@ -2,6 +2,7 @@ import type { LogEntry } from './log-entry.js';
 
 const MINUTE_US = 60_000_000;
 const DAY_US = 86_400_000_000;
+const SECOND_US = 1_000_000;
 
 /**
  * Servers write a line when the response has ended, and buffer lines, so a stamp can be earlier than the one before.
@@ -43,6 +44,7 @@ export class Order {
       this.counts.outOfOrder += 1;
       entry.timeUs = this.latestUs;
       entry.spreadUs = this.latestUs;
+      entry.isWholeSecond &&= this.latestUs % SECOND_US === 0;
     } else this.latestUs = entry.timeUs;
     ordered.push(entry);
   }

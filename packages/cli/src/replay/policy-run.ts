@@ -34,9 +34,13 @@ export class PolicyRun {
   private readonly policy: Policy;
   private readonly judged = new Map<string, Judged>();
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
+  /** The requests that a limiter of any window rejected, and those that one of a long window did. */
   private readonly rejected: [number, number] = [0, 0];
+  private readonly longRejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];
-  private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
+  private now:
+    | { entry: LogEntry; atUs: number; isRejected: boolean; isLongRejected: boolean }
+    | undefined;
 
   constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
@@ -65,7 +69,8 @@ export class PolicyRun {
 
   report(options: RunOptions): PolicyReport {
     const limiters = limitersOf(this.policy).map((limiter) => this.reportOf(limiter, options));
-    return { limiters, rejected: rangeOf(this.rejected) };
+    const rejected = options.wholeSeconds ? this.longRejected : this.rejected;
+    return { limiters, rejected: rangeOf(rejected) };
   }
 
   notes(): string[] {
@@ -80,7 +85,7 @@ export class PolicyRun {
       }
       if (tally.callers.size > MAX_CALLERS) {
         notes.push(
-          `${name} has more than 1,000,000 callers: those that came later are shown as one.`,
+          `${name} has more than 1,000,000 callers: those that came later are shown as one, and not tried.`,
         );
       }
     }
@@ -95,11 +100,12 @@ export class PolicyRun {
     // Stamps that are spread over a second may be later than the finer stamps of another log.
     const atUs = Math.max(this.latestUs[timing], stampUs);
     this.latestUs[timing] = atUs;
-    const now = { entry, atUs, isRejected: false };
+    const now = { entry, atUs, isRejected: false, isLongRejected: false };
     this.now = now;
     const decided = this.rehearsals[timing].decide(entry, atUs);
     const end = (): void => {
       if (now.isRejected) this.rejected[timing] += 1;
+      if (now.isLongRejected) this.longRejected[timing] += 1;
       this.latest.isRejected = now.isRejected;
     };
     if (decided) return decided.then(end);
@@ -114,6 +120,7 @@ export class PolicyRun {
     if (now.entry.isWholeSecond && judged.numbers.windowMs < SHORTEST_MS) return;
     if (!isDeclared(event, judged.numbers)) judged.whyUntried ??= HAS_PLANS;
     judged.tally.count(timing, event, key, now.entry, now.atUs);
+    if (isRejection(event) && judged.numbers.windowMs >= SHORTEST_MS) now.isLongRejected = true;
     if (isRejection(event) && !now.isRejected) {
       now.isRejected = true;
       this.latest.caller = key;
@@ -156,8 +163,11 @@ function whyNot(rule: GuardLimiter['rule']): string {
   return 'A log cannot judge it: it is no limit of requests per window.';
 }
 
-function isDeclared({ policy }: DecisionEvent, { limit, windowMs }: RateNumbers): boolean {
-  return !policy || (policy.limit === limit && policy.windowMs === windowMs);
+function isDeclared({ policy, reason }: DecisionEvent, numbers: RateNumbers): boolean {
+  // A plan of limit 0 rejects without numbers.
+  if (!policy) return reason !== 'never';
+  const { limit, windowMs, burst = limit } = numbers;
+  return policy.limit === limit && policy.windowMs === windowMs && policy.burst === burst;
 }
 
 function tooShort({ windowMs }: RateNumbers, wholeSeconds: boolean): string {

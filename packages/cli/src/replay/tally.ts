@@ -1,6 +1,6 @@
 import type { DecisionEvent } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
-import { CallerTable, firstOf, type Timing } from './caller-table.js';
+import { CallerTable, firstOf, MAX_CALLERS, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
 import { type CallerReport, type JudgedLimiter, rangeOf } from './report.js';
 import { shownKey } from './shown-key.js';
@@ -18,7 +18,9 @@ export class Tally {
   private readonly statuses = new Map<string, number>();
   private readonly rejected: [number, number] = [0, 0];
   private requests = 0;
-  private latest = 0;
+  private latest = -1;
+  private latestKey: string | undefined;
+  private startUs = 0;
 
   constructor(name: string, numbers: RateNumbers) {
     this.name = name;
@@ -31,9 +33,20 @@ export class Tally {
     if (timing === 0) {
       this.requests += 1;
       this.latest = this.callers.count(key, atUs);
+      this.latestKey = key;
+      this.startUs = atUs;
     } else {
+      // Functions of the policy may answer differently the second time.
+      if (key !== this.latestKey) {
+        this.latest = this.callers.idOf(key);
+        this.startUs = atUs;
+      }
+      this.latestKey = undefined;
       this.timeline.add(atUs, isRejected);
-      if (event.cost > 0) this.trace.push(this.latest, atUs, event.cost, entry.isWholeSecond);
+      // The row of all later callers is no caller: one count for all of them would reject nearly all.
+      if (event.cost > 0 && this.latest < MAX_CALLERS) {
+        this.trace.push(this.latest, atUs, event.cost, atUs - this.startUs);
+      }
       if (isRejected) this.noteStatus(entry);
     }
     if (!isRejected) return;

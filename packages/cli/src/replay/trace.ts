@@ -1,7 +1,6 @@
 /** Stores the requests of one limiter as numbers, to try other limits on them. */
 
 const CHUNK = 65_536;
-const SECOND_US = 1_000_000;
 
 /** So many requests take 32 MB, or 48 MB with costs. Requests beyond this number are not used for trials. */
 export const MAX_TRACED = 2_000_000;
@@ -45,23 +44,20 @@ interface Chunk {
 export class Trace {
   length = 0;
   private readonly chunks: Chunk[] = [];
-  private latestStartUs = 0;
 
   /**
    * @param timeUs the time of the request, with the requests of a second evenly spread over it; must not decrease
-   * @param isWholeSecond whether the time is known only to the second
+   * @param leadUs how much earlier the request is decided if those of a second come at its start
    */
-  push(caller: number, timeUs: number, cost: number, isWholeSecond: boolean): void {
+  push(caller: number, timeUs: number, cost: number, leadUs: number): void {
     if (this.length === MAX_TRACED) return;
     const at = this.length % CHUNK;
     if (at === 0) {
       this.chunks.push({ callers: new Uint32Array(CHUNK), requests: new Requests(CHUNK) });
     }
     const { callers, requests } = this.chunks.at(-1) as Chunk;
-    const startUs = isWholeSecond ? timeUs - (timeUs % SECOND_US) : timeUs;
-    this.latestStartUs = Math.max(this.latestStartUs, startUs);
     callers[at] = caller;
-    requests.set(at, timeUs, timeUs - this.latestStartUs, cost);
+    requests.set(at, timeUs, leadUs, cost);
     this.length += 1;
   }
 

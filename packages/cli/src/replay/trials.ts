@@ -8,7 +8,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@spillway/core';
-import type { Step } from '@spillway/core/store';
+import { capacityOf, type Step } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report.js';
 import type { RateNumbers, Tally } from './tally.js';
@@ -77,9 +77,16 @@ class Trials {
     // by at most that second.
     const peaks = this.mostUnits(numbers.windowMs * 2_000 + 1_000_000, 2);
     this.peaks = peaks;
-    this.busiest = Uint32Array.from(peaks.keys())
-      .filter((caller) => (peaks[caller] as number) > 1)
-      .sort((a, b) => (peaks[b] as number) - (peaks[a] as number));
+    const isBusy = (peak: number): boolean => peak > 1;
+    // Counted first: a list of all callers would take more memory than their peaks.
+    this.busiest = new Uint32Array(peaks.reduce((sum, peak) => sum + Number(isBusy(peak)), 0));
+    let place = 0;
+    for (let caller = 0; caller < peaks.length; caller += 1) {
+      if (!isBusy(peaks[caller] as number)) continue;
+      this.busiest[place] = caller;
+      place += 1;
+    }
+    this.busiest.sort((a, b) => (peaks[b] as number) - (peaks[a] as number));
   }
 
   table(): Trial[] {
@@ -102,8 +109,9 @@ class Trials {
         this.keeps({ ...this.own, algorithm: tokenBucket, burst: value }, most, needs),
       );
     // No caller needs more than the first, and all but `maxCallers` callers are content with the second.
+    const sorted = needs.map((bursts) => bursts.filter((burst) => burst > 1).sort());
     const [enough, likely] = [1, maxCallers + 1].map((rank) =>
-      clamped(Math.ceil(Math.max(...needs.map((bursts) => bursts.toSorted().at(-rank) ?? 1)))),
+      clamped(Math.ceil(Math.max(...sorted.map((bursts) => bursts.at(-rank) ?? 1)))),
     ) as [number, number];
     return {
       maxRejected,
@@ -159,10 +167,11 @@ class Trials {
   ): Rejected {
     const { requests, starts } = this;
     const windowUs = this.numbers.windowMs * 1_000;
-    const isBucket = algorithm === tokenBucket;
-    const passing = isBucket ? Math.min(limit, burst) : limit;
     const anchor = this.numbers.algorithm.endsWith(':first-request') ? 'first-request' : 'epoch';
     const rule = algorithm.makeRule(limit, windowUs, burst, anchor);
+    // The burst of a long window may be smaller than asked for.
+    const capacity = capacityOf(rule);
+    const passing = Math.min(limit, capacity);
     const clock = new ManualClock(0);
     const store = memoryStore({ clock });
     const take: Writable<Step> = {
@@ -179,7 +188,7 @@ class Trials {
     for (const caller of this.busiest) {
       if ((this.peaks[caller] as number) <= passing) break;
       // The margin is for rounding.
-      if (needs && (needs[caller] as number) * (1 + 1e-9) <= burst) continue;
+      if (needs && (needs[caller] as number) * (1 + 1e-9) <= capacity) continue;
       let isHit = false;
       const end = starts[caller + 1] as number;
       for (let at = starts[caller] as number; at < end; at += 1) {

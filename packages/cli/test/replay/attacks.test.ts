@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { distinct, rateLimit } from '@spillway/core';
+import { createGuard, distinct, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { reportText } from '../../src/replay/report-text.js';
 import { combined, linesOf, only, perMinute, replayed, START_MS } from './logs.js';
@@ -97,11 +97,23 @@ describe('a log', () => {
     expect(limiter.rejected).toEqual({ low: 1, high: 1 });
     expect(limiter.table.find(({ limit }) => limit === 60)?.rejected).toEqual(limiter.rejected);
   });
+
+  it('of fine stamps within spread seconds is tried as it is decided', async () => {
+    const logs = [
+      file('spread.log', linesOf(...new Array(10).fill(combined(0, '192.0.2.1')))),
+      file('within.jsonl', linesOf(json(START_MS + 50), json(START_MS + 700))),
+    ];
+    const policy = rateLimit({ limit: 120, burst: 1, window: '1m' });
+    const limiter = only(await replayed([], { logs, policy }));
+    expect(limiter.rejected).toEqual({ low: 9, high: 9 });
+    expect(limiter.table.find(({ limit }) => limit === 120)?.rejected).toEqual(limiter.rejected);
+  });
 });
 
 describe('a policy', () => {
   it.each([
     ['plan', rateLimit({ limit: 2, window: '1m', plan: () => ({ limit: 9 }) })],
+    ['only a burst', rateLimit({ limit: 2, window: '1m', plan: () => ({ burst: 9 }) })],
     ['overage', rateLimit({ limit: 2, window: '1m', overage: 'allow' })],
   ])(
     'whose callers have other numbers (%s) is not tried with one number for all',
@@ -111,6 +123,15 @@ describe('a policy', () => {
       expect(report.notes).toEqual([expect.stringContaining('were not tried')]);
     },
   );
+
+  it('whose plan includes nothing is not tried with its declared numbers', async () => {
+    const plan = ({ clientIp }: { clientIp?: string | undefined }) =>
+      clientIp === '192.0.2.1' ? { limit: 0 } : null;
+    const policy = rateLimit({ limit: 9, window: '1m', plan });
+    const report = await replayed([combined(0), combined(0, '192.0.2.1')], { policy });
+    expect(only(report)).toMatchObject({ rejected: { low: 1 }, table: [], smallest: null });
+    expect(report.notes).toEqual([expect.stringContaining('were not tried')]);
+  });
 
   it('that counts different things is judged by them, without other numbers', async () => {
     const item = ({ raw }: { raw: { path?: string } }) => raw.path;
@@ -124,6 +145,45 @@ describe('a policy', () => {
       smallest: null,
     });
     expect(report.notes).toEqual([expect.stringContaining('it counts different things')]);
+  });
+
+  it('with the longest windows has bursts that a limiter would have', async () => {
+    const options = { limit: 1, window: '400d' } as const;
+    const log = new Array(100).fill(combined(0));
+    const { smallest } = only(await replayed(log, { policy: rateLimit(options) }));
+    const policy = rateLimit({ ...options, burst: 1_000_000_000 });
+    expect(only(await replayed(log, { policy })).rejected.low).toBeGreaterThan(0);
+    expect(smallest).toMatchObject({ burstByCallers: null, burstByRejected: null });
+  });
+
+  it('whose limit judges no log of whole seconds rejects nothing', async () => {
+    const logs = [
+      file('unjudged.jsonl', linesOf(json(START_MS + 1), json(START_MS + 2))),
+      file('seconds.log', linesOf(combined(0))),
+    ];
+    const policy = [
+      rateLimit({ name: 'short', limit: 1, window: '1s' }),
+      rateLimit({ name: 'long', limit: 2, window: '1m' }),
+    ];
+    const report = (await replayed([], { logs, policy })).policy;
+    expect(report.limiters[0]?.judged).toBe(false);
+    expect(report.rejected).toEqual({ low: 1, high: 1 });
+  });
+
+  it('whose functions change their mind is counted by what they said', async () => {
+    let calls = 0;
+    const skip = () => {
+      calls += 1;
+      return calls % 2 === 1;
+    };
+    const policy = createGuard(perMinute(1), { skip });
+    const limiter = only(await replayed([json(START_MS + 1), json(START_MS + 2)], { policy }));
+    expect(limiter).toMatchObject({
+      callers: 1,
+      rejected: { low: 0, high: 1 },
+      rejectedCallers: { low: 0, high: 1 },
+      top: [{ caller: '203.0.113.7', rejected: { low: 0, high: 1 } }],
+    });
   });
 
   it('with what is no limiter is refused with a sentence', async () => {

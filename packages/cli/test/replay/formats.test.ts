@@ -1,6 +1,7 @@
-import { constants, gunzipSync, gzipSync } from 'node:zlib';
+import zlib, { constants, gunzipSync, gzipSync } from 'node:zlib';
 import { rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
+import { atFrameEnds } from '../../src/replay/zstd-frames.js';
 import type { LogEntry } from '../../src/replay.js';
 import { clfTime, combined, linesOf, only, replayed, START_MS, stream } from './logs.js';
 
@@ -167,6 +168,61 @@ describe('a log is read', () => {
     expect(await told).toEqual(
       can ? 0 : expect.stringContaining('zstd -dc FILE | spillway replay -'),
     );
+  });
+});
+
+describe('frames of zstd', () => {
+  // With and without a checksum, with a repeated byte, with metadata, which are skipped, and with two blocks.
+  const [checked, unchecked, zeros, empty] = [
+    ...['KLUv/QRYIQAAb25lCt8WaAk=', 'KLUv/QBYIQAAdHdvCg==', 'KLUv/QRYIQAAAAAAALTe8lw='],
+    'KLUv/SAAAQAA',
+  ].map((text) => Buffer.from(text, 'base64')) as [Buffer, Buffer, Buffer, Buffer];
+  const skipped = Buffer.from('502a4d18020000007a7a', 'hex');
+  const blocks = Buffer.from('28b52ffd0058100000616223000061', 'hex');
+  const frames = [checked, unchecked, skipped, blocks, zeros, empty, unchecked];
+
+  it.each([1, 2, 7, 1_000])('end where a chunk ends, in chunks of %i bytes', async (size) => {
+    const ends: number[] = [];
+    let read = 0;
+    const cut: string[] = [];
+    for await (const part of atFrameEnds(stream(Buffer.concat(frames), size), (why) =>
+      cut.push(why),
+    )) {
+      read += part.length;
+      ends.push(read);
+    }
+    let end = 0;
+    for (const frame of frames) {
+      end += frame.length;
+      expect(ends).toContain(end);
+    }
+    expect(read).toBe(end);
+    expect(cut).toEqual([]);
+  });
+
+  it.each([...frames.entries()])('may be cut, which is told (frame %i)', async (_, frame) => {
+    for (let length = 1; length < frame.length; length += 1) {
+      const cut: string[] = [];
+      const bytes = Buffer.concat([checked, frame.subarray(0, length)]);
+      let read = 0;
+      for await (const part of atFrameEnds(stream(bytes, 5), (why) => cut.push(why)))
+        read += part.length;
+      expect([read, cut]).toEqual([bytes.length, ['unexpected end of file']]);
+    }
+  });
+
+  const { zstdCompressSync } = zlib as { readonly zstdCompressSync?: (text: string) => Buffer };
+  it.skipIf(!zstdCompressSync)('are all read, where Node can, and a cut one is told', async () => {
+    const frame = (zstdCompressSync as (text: string) => Buffer)(linesOf(combined(0), combined(1)));
+    const whole = Buffer.concat([frame, skipped, frame, frame]);
+    for (const log of [whole, whole.subarray(0, -3)]) {
+      const report = await replayed(log);
+      expect(report.requests).toBeGreaterThanOrEqual(4);
+      expect(report.notes).toEqual(
+        log === whole ? [] : ['stream ends early: unexpected end of file.'],
+      );
+    }
+    expect((await replayed(whole)).requests).toBe(6);
   });
 });
 

@@ -1,8 +1,13 @@
 /** Callers by number: each name keeps its number, whatever the name contains. */
 
+import type { DecisionEvent } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { CallerTable, firstOf } from '../../src/replay/caller-table.js';
+import { jsonLines } from '../../src/replay/json-lines.js';
+import type { LogEntry } from '../../src/replay/log-entry.js';
 import { Names } from '../../src/replay/names.js';
+import { Tally } from '../../src/replay/tally.js';
+import { tryOthers } from '../../src/replay/trials.js';
 
 describe('a name', () => {
   it('keeps its number among 300,000 others, and can be read', () => {
@@ -37,7 +42,22 @@ describe('a name', () => {
       names.add();
     }
     expect(names.find(`${long}1`)).toBe(0);
-    expect(names.nameOf(1)).toMatch(/^ü{127}…ü{127}2$/);
+    expect(names.nameOf(1)).toMatch(/^ü{105}…[\w-]{22}…ü{126}2$/);
+  });
+
+  it.each([
+    [
+      'longer than is kept, and differs in the middle',
+      (at: number) => `${'x'.repeat(500)}${at}${'y'.repeat(500)}`,
+    ],
+    ['no well-formed text', (at: number) => `a${String.fromCharCode(0xd800 + at)}`],
+  ])('may be %s', (_, nameAt) => {
+    const names = new Names();
+    for (let at = 0; at < 10; at += 1) {
+      expect(names.find(nameAt(at))).toBe(-1);
+      expect(names.add()).toBe(at);
+    }
+    for (let at = 0; at < 10; at += 1) expect(names.find(nameAt(at))).toBe(at);
   });
 });
 
@@ -58,6 +78,19 @@ it('callers beyond a million share one row', () => {
   expect(table.size).toBe(1_000_001);
   expect(table.nameOf(1_000_000)).toBe('(other callers)');
   expect(table.requestsOf(1_000_000)).toBe(10);
+});
+
+it('the joint row of callers beyond a million is not tried as one caller', () => {
+  const numbers = { algorithm: 'token-bucket', limit: 1, windowMs: 60_000 };
+  const tally = new Tally('tally', numbers);
+  const format = jsonLines('json', {});
+  const entry = format.parse(Buffer.from('{"time":1,"ip":"a"}'), 0, 19) as LogEntry;
+  const event = { outcome: 'allowed', cost: 1 } as DecisionEvent;
+  for (let at = 0; at < 1_000_010; at += 1) {
+    for (const timing of [0, 1] as const) tally.count(timing, event, `${at}`, entry, 1);
+  }
+  const { table } = tryOthers(tally, numbers, false, { maxRejected: 0, maxCallers: 0 });
+  expect(table.map(({ rejected }) => rejected.high)).toEqual(table.map(() => 0));
 });
 
 it('a caller has its exact numbers beyond 65,535, and so do its neighbors', () => {

@@ -156,6 +156,14 @@ describe('of a limiter', () => {
   });
 });
 
+it('keys that differ only in their middle are callers of their own', async () => {
+  const key = ({ path }: { path: string }) => `${'a'.repeat(300)}${path}${'b'.repeat(300)}`;
+  const log = ['/1', '/1', '/2', '/2'].map((path) => combined(0).replace('/things?page=2', path));
+  const limiter = only(await replayed(log, { policy: rateLimit({ limit: 2, window: '1m', key }) }));
+  expect(limiter).toMatchObject({ callers: 2, rejected: { high: 0 } });
+  expect(limiter.smallest?.limitByCallers).toBe(2);
+});
+
 describe('a policy', () => {
   it('may be a guard, whose options count', async () => {
     const guard = createGuard(perMinute(1), { skip: ({ path }) => path === '/health' });
@@ -236,6 +244,14 @@ describe('a policy', () => {
     });
     const back = await replayed(log, { policy: perMinute(1), compare: perMinute(3) });
     expect(back.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
+  });
+
+  it('is compared with one that skips those it hit: they are no longer hit', async () => {
+    const skip = ({ clientIp }: { clientIp?: string | undefined }) => clientIp === '192.0.2.1';
+    const compare = createGuard(perMinute(1), { skip });
+    const log = [combined(0, '192.0.2.1'), combined(0, '192.0.2.1'), combined(0, '192.0.2.2')];
+    const report = await replayed(log, { policy: perMinute(1), compare });
+    expect(report.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
   });
 
   it('is compared: those newly hit are listed by their rejections, and nobody else is', async () => {

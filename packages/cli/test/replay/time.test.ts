@@ -66,6 +66,22 @@ describe('the order of time', () => {
     expect(only(report)).toMatchObject({ requests: 3, rejected: { low: 1 } });
   });
 
+  it('of a whole second that goes back to a finer stamp is that stamp', async () => {
+    const log = [
+      ...new Array(100).fill(json(0)),
+      json(5_900),
+      json(5_000),
+      json(5_000),
+      json(6_000),
+    ];
+    const at: number[] = [];
+    const onDecision = (_: unknown, __: unknown, { spreadUs }: { spreadUs: number }) =>
+      at.push(spreadUs / 1000 - START_MS);
+    const report = await replayed(log, { onDecision });
+    expect(report).toMatchObject({ wholeSeconds: true, outOfOrder: 2 });
+    expect(at.slice(-4)).toEqual([5_900, 5_900, 5_900, 6_000]);
+  });
+
   it('survives wrong clocks, at the start too', async () => {
     const report = await replayed([
       json(400 * DAY_MS),
