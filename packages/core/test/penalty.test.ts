@@ -474,6 +474,18 @@ describe('over a store far away', () => {
     expect(await consume(1)).toMatchObject({ allowed: false, retryAfterMs: 15 * MINUTE });
   });
 
+  it('a lock goes on in an outage though the fallback counters are full', async () => {
+    const { clock, store, limiter, elsewhere, consume } = farAway();
+    for (let i = 0; i < 100; i += 1) {
+      await limiter.record(Array.from({ length: 1_000 }, (_, k) => `k${i * 1_000 + k}`));
+    }
+    for (let i = 0; i < 4; i += 1) elsewhere.consume('ada');
+    await consume(1);
+    store.down = true;
+    clock.advance('10m');
+    expect(await consume(1)).toMatchObject({ allowed: false, retryAfterMs: 5 * MINUTE });
+  });
+
   it('a later lock, which is longer, goes on too', async () => {
     const { clock, store, elsewhere, consume } = farAway();
     for (let i = 0; i < 4; i += 1) elsewhere.consume('ada');

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import type { Answer, Ask } from '../contract/ask.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
-import type { Step, SyncValues } from '../contract/store.js';
+import type { Op, Step, SyncValues } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 import { LocalLink, type OneStepStore } from './local-link.js';
 import {
@@ -28,13 +28,13 @@ export class Memory implements OneStepStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** If true, a full store doesn't count new keys. If false, they use shared counts. */
-  private readonly forgives: boolean;
+  /** If given, a full store counts no new keys, but holds pauses and locks up to this many entries. */
+  private readonly forgives: number | undefined;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
   readonly values: SyncValues | undefined;
 
-  constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives = false) {
+  constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives?: number) {
     this.clock = clock;
     this.values = values;
     this.maxEntries = maxEntries;
@@ -126,7 +126,7 @@ export class Memory implements OneStepStore {
     charge: boolean,
     isFull: boolean,
   ): Answer {
-    const full = isFull || (count === undefined && this.overflows(nowUs));
+    const full = isFull || (count === undefined && this.overflows(nowUs, step.op));
     if (shelf.alone) {
       const fails = full && count === undefined && needsRoom(step);
       return fails
@@ -182,11 +182,12 @@ export class Memory implements OneStepStore {
     return this.overflow.noted(step, answer, isShared, expiresUs);
   }
 
-  private overflows(nowUs: number): boolean {
-    if (this.own.size < this.maxEntries) return false;
+  private overflows(nowUs: number, op?: Op): boolean {
+    const most = (op === 'hold' && this.forgives) || this.maxEntries;
+    if (this.own.size < most) return false;
     this.own.reclaim(nowUs);
     this.overflow.reclaim(nowUs);
-    return this.own.size >= this.maxEntries;
+    return this.own.size >= most;
   }
 
   private placeOf({ limiter, key }: Step): string {

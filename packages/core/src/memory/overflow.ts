@@ -43,11 +43,9 @@ export class Overflow {
    * @param isShared whether the step was applied to a shared count
    * @param restsUs when that count expires
    */
-  noted({ op, rule }: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
-    if (op === 'reset' || (op === 'put' && rule.logic.merges)) {
-      return { ...answer, allowed: op === 'reset' };
-    }
-    if (!isShared || op === 'look' || op === 'put') return answer;
+  noted(step: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
+    if (keepingShared(step) !== step) return { ...answer, allowed: step.op === 'reset' };
+    if (!isShared || !needsRoom(step)) return answer;
     this.uses += 1;
     this.untilUs = Math.max(this.untilUs, restsUs);
     return answer;
@@ -55,7 +53,7 @@ export class Overflow {
 }
 
 export function asLook(step: Step): Step {
-  return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
+  return needsRoom(step) ? { ...step, op: 'look' } : step;
 }
 
 /**

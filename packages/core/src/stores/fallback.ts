@@ -141,7 +141,7 @@ function keepsPermit(step: Step): step is CountedStep {
   return (isRelease || isRenewal(step)) && isCountedHere(step);
 }
 
-/** Maximum number of counts, about 3 MB. A key for which there is no room is allowed. */
+/** Maximum number of counts, about 3 MB. A key for which there is no room is allowed, unless it is paused or locked. */
 const MAX_ENTRIES = 100_000;
 
 /** Counters in this process. Most processes never need them, so their memory is created on first use. */

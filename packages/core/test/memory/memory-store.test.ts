@@ -1,12 +1,13 @@
 import { type Answer, memoryStore, type Step } from '@spillway/core';
-import { type BucketAnswer, makeRule } from '@spillway/core/store';
+import { type BucketAnswer, makeRule, makeShaperRule, type Rule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
+import { forgivingMemory } from '../../src/memory/memory-store.js';
 
 const MINUTE = 60_000_000;
 const fivePerMinute = makeRule('token-bucket', 5, MINUTE);
 
-function take(key: string, rule = fivePerMinute, cost = 1): Step {
+function take(key: string, rule: Rule = fivePerMinute, cost = 1): Step {
   return { op: 'take', limiter: 'api', key, rule, cost, binding: true };
 }
 
@@ -126,6 +127,22 @@ describe('the memory store', () => {
       expect(Math.max(0, tatUs - nowUs)).toBe(Math.max(0, i - 200) * 1_000);
     }
     expect(store.size).toBeLessThan(4_000 + keys);
+  });
+
+  it('of the fallback keeps as many pauses again when it is full, and no more', () => {
+    const clock = new ManualClock();
+    const store = forgivingMemory(100, clock);
+    const rule = makeShaperRule(1, 3_600_000_000, 1, 0);
+    for (let i = 0; i < 150; i += 1) store.apply([take(`taken ${i}`, rule)]);
+    expect(store.size).toBe(100);
+    const hold = { ...take('', rule), op: 'hold', holdUs: 1_000 } as const;
+    for (let i = 0; i < 150; i += 1) store.apply([{ ...hold, key: `paused ${i}` }]);
+    expect(store.size).toBe(200);
+    const passes = (key: string) => first(store.apply([take(key, rule)])).allowed;
+    expect(passes('paused 99')).toBe(false);
+    expect(passes('paused 100')).toBe(true);
+    clock.advance(1);
+    expect(passes('paused 99')).toBe(true);
   });
 
   it('makes no list of limiters and codes that grows with the limits asked', () => {

@@ -411,18 +411,16 @@ export class JobQueue {
   private async refill(): Promise<void> {
     const { slots } = this;
     this.isRefilling = true;
-    for (let costs = this.nextCosts(1); costs.length > 0; ) {
+    let max = this.maxRefill(undefined, 0);
+    for (let costs = this.nextCosts(Math.min(max, 1)); costs.length > 0; ) {
       const last = await this.takeEach(costs);
       // A job that has ended meanwhile may have left a permit.
       const isFreed = last.lacksPermit && this.freePermits.length > 0;
       if (!isFreed && this.refillFromUs > slots.nowUs()) break;
-      const max = this.maxRefill(last, costs.length);
-      if (max === 0) {
-        this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
-        break;
-      }
+      max = this.maxRefill(last.running, costs.length);
       costs = firstWithin(this.roomAfter(last), this.nextCosts(max));
     }
+    if (max === 0) this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
     this.isRefilling = false;
     this.releaseFreePermits();
     this.runDue();
@@ -432,14 +430,14 @@ export class JobQueue {
    * How many slots to take at once. With `maxConcurrent`, this is at most the number of free permits, or half of it if
    * other processes want permits too.
    *
+   * @param running unknown before the first take, and if the last slot was taken with a reused permit
    * @param taken how many slots were just taken
    */
-  private maxRefill({ running }: SlotAnswer, taken: number): number {
+  private maxRefill(running: number | undefined, taken: number): number {
     const { permits, freePermits, key, contendedUntilUs, slots } = this;
     if (!permits) return MAX_REFILL;
-    // `running` is unknown if the last slot was taken with a reused permit.
-    if (running === undefined) return Math.max(freePermits.length, 1);
-    const left = permits.live.ruleFor(key).rule.limit - running;
+    const left = permits.leftFor(key, running ?? 0);
+    if (running === undefined) return Math.max(freePermits.length, Math.min(left, 1));
     const half = Math.floor((left + taken) / 2) - taken;
     const isContended = contendedUntilUs > slots.nowUs();
     return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);

@@ -118,6 +118,11 @@ export class Permits {
     return this.heldByKey.get(key) ?? 0;
   }
 
+  /** How many more permits this process may take. The store may not know those that were taken while it failed. */
+  leftFor(key: string, running: number): number {
+    return this.live.ruleFor(key).rule.limit - Math.max(running, this.heldOf(key));
+  }
+
   learnRun(us: number): void {
     this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
   }

@@ -301,6 +301,22 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.all).toHaveLength(6);
   });
 
+  it.each([1, 4])(
+    'counts the jobs of this process that the store does not know after an outage: %i at once',
+    async (maxConcurrent) => {
+      const { shapers, stores, runs } = fleetOf(1, { maxConcurrent });
+      const [shaper] = shapers as [Shaper];
+      (stores[0] as FarStore).down = true;
+      runs.runMany(shaper, maxConcurrent, { ms: 3_000 });
+      await pass(100);
+      (stores[0] as FarStore).down = false;
+      runs.runMany(shaper, 10, { ms: 1_000 });
+      await pass(20_000);
+      expect(runs.most).toBe(maxConcurrent);
+      expect(runs.all).toHaveLength(maxConcurrent + 10);
+    },
+  );
+
   it('gives back a permit whose answer was lost', async () => {
     const { shapers, stores, runs } = fleetOf(
       2,

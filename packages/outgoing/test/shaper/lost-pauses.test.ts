@@ -1,5 +1,6 @@
 /** A pause that did not reach the store: the shaper sends it again while the pause lasts. */
 
+import { createLimiter } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
 import { expect, it } from 'vitest';
@@ -141,5 +142,17 @@ it('a longer pause that the answer to a short one told of holds reservations in 
   const processes = twoProcesses();
   await processes.there.pause('acme', '3s');
   await processes.here.pause('acme', '5ms');
+  await expectPausedInOutage(processes);
+});
+
+it('a pause that the store told of holds reservations though the fallback counters are full', async () => {
+  const processes = twoProcesses();
+  const settings = { store: processes.stores[0], localShare: 1, ...quiet };
+  const limiter = createLimiter({ name: 'own', limit: 9, window: '1h' }, settings);
+  for (let i = 0; i < 100; i += 1) {
+    await limiter.record(Array.from({ length: 1_000 }, (_, k) => `k${i * 1_000 + k}`));
+  }
+  await processes.there.pause('acme', '3s');
+  expect(await processes.here.pauseOf('acme')).toBe(3_000);
   await expectPausedInOutage(processes);
 });
