@@ -212,8 +212,12 @@ describe('frames of zstd', () => {
   });
 
   const { zstdCompressSync } = zlib as { readonly zstdCompressSync?: (text: string) => Buffer };
-  it.skipIf(!zstdCompressSync)('are all read, where Node can, and a cut one is told', async () => {
-    const frame = (zstdCompressSync as (text: string) => Buffer)(linesOf(combined(0), combined(1)));
+  it('are all read, where Node can, and a cut one is told', async () => {
+    if (!zstdCompressSync) {
+      await expect(replayed(Buffer.concat(frames))).rejects.toThrow('zstd -dc FILE');
+      return;
+    }
+    const frame = zstdCompressSync(linesOf(combined(0), combined(1)));
     const whole = Buffer.concat([frame, skipped, frame, frame]);
     for (const log of [whole, whole.subarray(0, -3)]) {
       const report = await replayed(log);
