@@ -31,7 +31,7 @@ export class Memory implements OneStepStore {
   /** If true, a full store doesn't count new keys. If false, they use shared counts. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
-  /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
+  /** Undefined in the memory that limiters without a store share. There, `idempotency()` creates the values. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives = false) {
