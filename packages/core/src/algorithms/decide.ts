@@ -21,7 +21,10 @@ export function ratePolicy(
   return { name, unit: 'requests', limit, windowMs: windowUs / 1000, burst };
 }
 
-/** A rejection by the limit has the given `reason`, or `never` if the cost can never pass. */
+/**
+ * The decision about a step, from the store's answer. A rejection by the limit has the given `reason`, or `never` if
+ * the cost can never pass.
+ */
 export function decideStep(
   limiter: string,
   step: Step,
@@ -81,8 +84,8 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
 }
 
 /**
- * Replaces the missing answer to a step according to `onStoreError`. If the algorithm fails closed, only a `take` or
- * `look` with `'allow'` passes.
+ * The answer to a step for which the store gave none, according to `onStoreError`. If the algorithm fails closed, only
+ * a `take` or a `look` can pass, and only if `onStoreError` is `'allow'`.
  */
 export function unanswered(step: Step, failure: Error): Answer {
   return { allowed: passes(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };

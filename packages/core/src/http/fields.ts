@@ -21,7 +21,9 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/** `prefix` is the beginning of the item, which is the same for all decisions of a policy. */
+/**
+ * The item of the `RateLimit` header for a decision. `prefix` is its beginning, which all decisions of a policy share.
+ */
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
@@ -49,7 +51,7 @@ function secondsUntilMore(decision: Decision): number {
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
-/** Version 06 of the draft requires a window in whole seconds. */
+/** The item of a policy in `RateLimit-Policy`. Version 06 of the draft requires a window in whole seconds. */
 export function policyItem06({ limit, burst, windowMs }: Policy): string {
   return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
 }
@@ -63,7 +65,7 @@ export function fields06(decision: Decision, policies: string): readonly Header[
   ];
 }
 
-/** The reset is in seconds since the epoch, as existing clients expect. */
+/** The `X-RateLimit-*` headers. The reset is in seconds since the epoch, as existing clients expect. */
 export function legacyFields(decision: Decision, nowMs: number): readonly Header[] {
   return [
     ['X-RateLimit-Limit', quotaOf(decision)],

@@ -50,7 +50,7 @@ export function problemHead(
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
-/** Expects `limiter` to be escaped for a JSON string, and returns escaped text. */
+/** The sentence that explains a rejection, escaped for a JSON string. `limiter` must already be escaped. */
 function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':

@@ -27,9 +27,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
-   * Returns the caller's plan: a `limit`, `window`, `burst`, and a `name` for metrics; may be async. The declared
-   * numbers apply to callers without a plan, and if the function fails: declare the smallest plan. A limit of 0 rejects
-   * every request; with `overage`, it admits every request.
+   * Returns the caller's plan: a `limit`, `window`, `burst`, and a `name` for metrics; may be async. If there is no
+   * plan or the function fails, the declared numbers apply, so declare the smallest plan. A limit of 0 rejects every
+   * request; with `overage`, it admits every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
@@ -114,7 +114,7 @@ export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   oneOf('status', status, STATUSES);
 }
 
-/** Rejects a constant cost that the rule never admits at once. Otherwise the limit would reject every request. */
+/** Throws if a constant cost is more than the rule can ever admit, because the limit would reject every request. */
 export function checkCostPasses(cost: unknown, rule: Rule): void {
   const most = capacityOf(rule);
   if (typeof cost !== 'number' || cost <= most) return;

@@ -4,7 +4,10 @@ import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
-/** What an entry counts in addition to its bytes and its name. Otherwise, many empty values could fill the memory. */
+/**
+ * The bytes charged for each entry in addition to its value and name. Without them, many empty values could fill the
+ * memory.
+ */
 const ENTRY_BYTES = 128;
 
 export const VALUE_BYTES: number = 64 * 2 ** 20;

@@ -31,7 +31,7 @@ export class Memory implements OneStepStore {
   /** If given, a full store counts no new keys, but holds pauses and locks up to this many entries. */
   private readonly forgives: number | undefined;
   private readonly known = new KnownCounts();
-  /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
+  /** Undefined in the memory that limiters without a store share. There, `idempotency()` creates the values. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives?: number) {

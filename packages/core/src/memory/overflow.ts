@@ -37,8 +37,8 @@ export class Overflow {
   }
 
   /**
-   * Notes the use of a shared count. Units in it can't be refunded or reset, so a `put` of units answers false and a
-   * `reset` answers true.
+   * Completes the answer to a step that may have used a shared count, and counts such uses. Shared units can't be given
+   * back, so a `put` of units answers false. A `reset` always answers true.
    *
    * @param isShared whether the step was applied to a shared count
    * @param restsUs when that count expires

@@ -134,7 +134,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly floor: Floor<Usage>;
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** The settlements that must be resent, by the `releases` of their guard. */
+  /** The settlements that must be resent, for each guard. A guard is identified by its `releases`. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {

@@ -37,13 +37,13 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends, or at once within one window after that. Only the first call counts; further calls return false.
-   * An invalid usage is a fault and settles nothing.
+   * the response ends. A call after the end takes effect at once, but only within one window. Only the first call
+   * counts; further calls return false. An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
-   * Aborts when the request has exceeded the limit and the debt of an enforced limiter: further usage would be free.
-   * Pass the signal to the call that causes the costs, such as `fetch`.
+   * Aborts when the request has exceeded the limit and the debt of an enforced limiter, because further usage would not
+   * be charged. Pass the signal to the call that causes the costs, such as `fetch`.
    */
   readonly signal: HostSignal;
   /**
@@ -200,7 +200,9 @@ export class Spending<Usage> implements Spent<Usage> {
     return end && !end.keeps ? units : Math.max(units, line.charge.reserved);
   }
 
-  /** If the price is invalid, reports a fault and returns the current charge, so that nothing changes. */
+  /**
+   * The price of a usage. If it is invalid, reports a fault and returns the current charge, so that nothing changes.
+   */
   private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
     if (usage === undefined) return 0;
     let error: unknown;

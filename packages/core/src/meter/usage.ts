@@ -12,7 +12,7 @@ export function checkUsage<Usage>(what: string, usage: Usage): Usage {
   throw mustBe(what, 'an integer from 0, or an object of them', usage, 'SPW_COST_INVALID');
 }
 
-/** A component that one usage lacks counts as 0. */
+/** Adds two usages. A component that one of them lacks counts as 0. */
 export function sumOf<Usage>(one: Usage, other: unknown): Usage {
   return combined(one, other, (a, b) => Math.min(a + b, Number.MAX_SAFE_INTEGER));
 }

@@ -130,7 +130,10 @@ class ForwardedWatch {
   }
 }
 
-/** Assumes that each proxy added one entry. Returns undefined if an entry is not an address or there are too many. */
+/**
+ * The number of proxies, if each added one entry to the header. Undefined if an entry is not an address, or if there
+ * are too many.
+ */
 function hopsIn(value: string): number | undefined {
   let hops = 0;
   for (const address of forwardedAddresses(value)) {

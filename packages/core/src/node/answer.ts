@@ -55,10 +55,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       throw error;
     }
   };
-  /**
-   * Ends the response once it is stored. Until then, `writableEnded` is already true, so that nothing changes the
-   * response.
-   */
+  /** Ends the response once it is stored. Meanwhile `writableEnded` is true, so that nothing changes the response. */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
     Object.defineProperty(res, 'writableEnded', { value: true, configurable: true });

@@ -5,8 +5,9 @@ type Method = (...args: unknown[]) => unknown;
 const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
 
 /**
- * Ignores changes of a head that was already sent, and writes after the end. Otherwise, Node would throw "headers
- * already sent" in the app's callback, where nothing catches the error, and the process would exit.
+ * Makes a response ignore changes of its head after the head was sent, and calls of `write` and `end` after the end.
+ * Otherwise, Node would throw "headers already sent" in the app's callback, where nothing catches the error, and the
+ * process would exit.
  */
 export function ignoreLateAnswer(res: NodeResponse): void {
   const methods = res as unknown as Record<string, Method | undefined>;

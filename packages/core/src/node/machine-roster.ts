@@ -45,8 +45,8 @@ export interface Others {
  * Each worker has one file, whose name contains its utilization, and renames it every second. One listing reads all
  * workers, and renames are atomic. Clocks are not compared: each reader measures how long a name stays unchanged.
  *
- * Messages would need code in the parent process, sockets a server, and numbers in files a read for each worker.
- * Containers that share the folder, but not process ids, count only some workers.
+ * Other ways cost more: messages need code in the parent process, sockets need a server, and numbers in files need a
+ * read for each worker. Containers that share the folder, but not process ids, count only some workers.
  */
 export class Roster {
   private readonly workers = new Map<string, Worker>();

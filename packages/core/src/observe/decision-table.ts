@@ -144,7 +144,10 @@ class Table {
     return false;
   }
 
-  /** Removes the `@` that was added before a client address, or before a key of the app that begins with `@`. */
+  /**
+   * The key as printed, without the `@` that was added to a client address, or to a key of the app that begins with
+   * `@`. Keys of the app over 8 characters are shortened.
+   */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');
@@ -181,7 +184,8 @@ function waitOf({ reason, retryAfterMs }: Decision): string {
 }
 
 /**
- * Cells contain client input, so control characters, which a terminal would obey, are replaced, and long text is cut.
+ * Joins cells to a line. Cells contain client input, so control characters, which a terminal would obey, are replaced.
+ * Long text is cut.
  */
 function inColumns(cells: readonly string[], color?: number): string {
   const shown = cells.map((cell, at) => {

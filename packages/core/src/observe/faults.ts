@@ -70,7 +70,10 @@ class FaultLog {
   }
 }
 
-/** Faults with one id share a line per minute. A store fault affects all limiters, so its id names none. */
+/**
+ * The id of a fault. Faults with the same id share one log line per minute. A store fault affects all limiters, so its
+ * id names none.
+ */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
@@ -90,7 +93,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** An app may set the error's name to any value. */
+/** The error's name; empty if it is not a string, because an app may set it to any value. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';

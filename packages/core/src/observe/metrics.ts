@@ -8,8 +8,8 @@ export interface Metric {
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
   /**
-   * The unit of a counter, in UCUM. Gauges have none: Prometheus exporters for OpenTelemetry would append `_ratio` to
-   * their names.
+   * The unit of a counter, in UCUM. Gauges have none, because with the unit `1`, Prometheus exporters for OpenTelemetry
+   * would append `_ratio` to their names.
    */
   readonly unit?: string;
   readonly labels: readonly string[];

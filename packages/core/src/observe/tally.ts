@@ -1,6 +1,6 @@
 /**
- * Exporters read the counts when they are scraped: incrementing a labelled counter of prom-client for each decision
- * would take as long as a decision of the memory store.
+ * Counts events, so that exporters read the counts only when they are scraped. Incrementing a labelled counter of
+ * prom-client for each decision would take as long as a decision of the memory store.
  */
 
 import type { Control } from '../contract/control.js';
@@ -53,7 +53,7 @@ const UNITS_KINDS: readonly UnitsKind[] = [
   'lost',
 ];
 
-/** A tally reads only this many stores and controls, the newest. Counts of dropped stores stay in the sum. */
+/** The most stores and controls that a tally reads. It reads the newest. Counts of dropped stores stay in the sum. */
 const STORES = 1_000;
 
 export interface Sample<Label extends string> {

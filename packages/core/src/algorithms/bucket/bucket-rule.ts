@@ -106,7 +106,9 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
   return mulAddDiv(us, den, num, period);
 }
 
-/** `waitUs` is how long a taker may wait for units that have not refilled yet. */
+/**
+ * The numbers of a decision about `cost` units. `waitUs` is how long a taker may wait for units that have not refilled.
+ */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,

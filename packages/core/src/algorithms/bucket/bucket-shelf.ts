@@ -5,8 +5,8 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-step.js';
 
 /**
- * A slot stores the instant at which its bucket is full, and the numerator of that instant. The table allocates
- * numerators only if a rule needs fractions of a microsecond.
+ * Token buckets in memory. A slot stores the instant at which its bucket is full, and the numerator of that instant.
+ * The table allocates numerators only if a rule needs fractions of a microsecond.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;

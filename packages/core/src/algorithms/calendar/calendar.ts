@@ -75,7 +75,7 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
-/** Replaces a missing period by null, because undefined means that the function failed. */
+/** Replaces a missing period by null, because undefined would mean that the app's function failed. */
 function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
   return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
 }
@@ -106,7 +106,9 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` objects for which NODE_ENV was already read, because reading it takes longer than a step. */
+/**
+ * The `notices` objects for which NODE_ENV was already read. Reading it for each step would take longer than the step.
+ */
 const checked = new WeakSet<object>();
 
 function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {

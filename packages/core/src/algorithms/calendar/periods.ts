@@ -153,8 +153,8 @@ function dayIn(year: number, month: number, day: number): number {
 }
 
 /**
- * The periods around `us` if all periods were as long as `own`. When the periods before `own` really began is unknown,
- * so they start at 0. A step in such a period begins no new count while the stored period lasts.
+ * The periods around `us` if all periods were as long as `own`. Periods before `own` start at 0, because their real
+ * start is unknown. A step in such a period begins no new count while the stored period lasts.
  */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;

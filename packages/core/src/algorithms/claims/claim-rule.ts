@@ -89,8 +89,9 @@ function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): voi
 }
 
 /**
- * While the claim runs, `retryAfterMs` is the time until its lease expires, although the owner may renew it. It is NaN
- * if the claim is done: waiting doesn't help then, because the stored response is replayed.
+ * The numbers of a decision about a claim. While the claim runs, `retryAfterMs` is the time until its lease expires,
+ * although the owner may renew the lease. If the claim is done, `retryAfterMs` is NaN, because the stored response is
+ * replayed and waiting doesn't help.
  */
 function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
   const { allowed, nowUs, state, endsUs } = answer;

@@ -68,7 +68,7 @@ export function distinct<Raw = unknown>(
   };
 }
 
-/** Replaces missing items by an empty list, because undefined means that the function failed. */
+/** Replaces missing items by an empty list, because undefined would mean that the app's function failed. */
 function settled(own: Items | PromiseLike<Items>): Items | PromiseLike<Items> {
   return isThenable(own) ? (own as PromiseLike<Items>).then(settledNow) : settledNow(own as Items);
 }

@@ -44,7 +44,9 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
   return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
 }
 
-/** `retryAfterMs` and `resetMs` are NaN, because nobody knows when the running requests end. */
+/**
+ * The numbers of a decision. `retryAfterMs` and `resetMs` are NaN, because nobody knows when the running requests end.
+ */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {

@@ -17,7 +17,7 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
     return this.kept;
   }
 
-  /** Also removes the expired permits of the key. */
+  /** Finds the permits of a key, and removes the expired ones. */
   find({ limiter, rule, key }: Ask<LeasesRule>, nowUs: number): StoredLeases | undefined {
     const state = this.states.get(limiter, rule.code, key);
     if (state) {

@@ -35,8 +35,8 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. A key of a full memory
- * store may have permits in two counts; `beside` counts those in the other one.
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. If the memory store is
+ * full, a key may have permits in two counts. `beside` holds the numbers of the other count.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,
@@ -69,10 +69,7 @@ export function stepLeases(
   return passes;
 }
 
-/**
- * Removes expired leases. It checks all leases, because they may have different lengths, but only if one may have
- * expired.
- */
+/** Removes expired leases. If one may have expired, all are checked, because they may have different lengths. */
 export function expire(state: LeasesState, nowUs: number): void {
   if (nowUs < state.soonestUs) return;
   state.soonestUs = Infinity;

@@ -25,8 +25,8 @@ const MOST_LOCKS = 16;
  *
  * - Requests during a lock don't count and don't extend it. After the lock the whole limit is available again.
  * - The n-th lock has the n-th duration, or the last one if there are fewer durations.
- * - A refund of one of the attempts that led to a lock ends the lock, which then doesn't count. So `refundIf` for
- *   successful logins also works if another attempt was rejected before the success was known.
+ * - If an attempt that led to a lock is refunded, the lock ends and is forgotten. So `refundIf` for successful logins
+ *   works even if another attempt starts a lock before the login has succeeded.
  * - Limits in shadow mode, `peek`, `record`, and costs above the limit start no lock.
  * - A change of the limit, the window or the plan does not end a lock. A reset of the key does.
  *

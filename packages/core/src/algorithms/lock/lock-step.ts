@@ -13,10 +13,11 @@ export interface LockState {
   endUs: number;
   current: number;
   /**
-   * How many locks count, including a running one. The next lock has the duration at this index, or the last duration.
+   * The number of locks that are not forgotten yet, including a running one. The next lock has the duration at this
+   * index, or the last duration.
    */
   level: number;
-  /** When the last lock ended; 0 if no lock counts. */
+  /** When the last lock ended; 0 if none has ended or all are forgotten. */
   endedUs: number;
   /** When the running lock will end; 0 if no lock runs. */
   untilUs: number;
@@ -84,8 +85,8 @@ export function stepLock(
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
 /**
- * Starts or extends a lock. If a `hold` is longer than all locks up to this level, raises the level, because `advance`
- * would shorten the lock otherwise.
+ * Starts or extends a lock. `advance` shortens a lock to the longest duration up to the state's level, so a longer
+ * `hold` raises the level.
  */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;

@@ -201,7 +201,10 @@ export class Entries implements LogEntries {
     }
   }
 
-  /** A log without sums is rebuilt earlier, because its rebuild only copies. */
+  /**
+   * Rebuilds the log if many entries are dropped or empty. A log without sums is rebuilt earlier, because its rebuild
+   * only copies.
+   */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
     if (this.length > FEW && (this.head + this.holes) * part > this.length) this.rebuild();

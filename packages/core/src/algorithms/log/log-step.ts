@@ -15,9 +15,9 @@ export interface LogView {
 }
 
 /**
- * Applies a step to `entries`, in place. See {@link stepBucket} for `charge` and the return value. Writes the numbers
- * after the step into `view`. With `mayGrow` false (the memory store is full), new units join the newest entry. Units
- * may then expire too late, but never too early.
+ * Applies a step to `entries`, in place. See {@link stepBucket} for `charge` and the return value. Writes the resulting
+ * numbers into `view`. With `mayGrow` false (the memory store is full), new units join the newest entry. Units may then
+ * expire too late, but never too early.
  */
 export function stepLog(
   { op, rule, cost, receipt }: Ask<LogRule>,

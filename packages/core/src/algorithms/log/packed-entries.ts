@@ -3,8 +3,8 @@
  * longer than 71 minutes. If any entry has more than one unit, each entry also has two or four bytes for the sum of the
  * units up to it.
  *
- * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
- * nothing from the block and only write their entry.
+ * The block is a ring. The slot of the log stores the position of the oldest entry and, in a few bits, its rough
+ * instant. So most takes read nothing from the block and only write their entry.
  */
 
 import type { FlatTable } from '../shelves/flat-table.js';
@@ -15,8 +15,8 @@ import type { LogEntries } from './log-entries.js';
 export const MOST_PACKED = 256;
 
 /**
- * The second number of a slot with a block, in 31 bits: the numbers per sum, the number of entries, the position of the
- * oldest entry in the ring, and its rough instant.
+ * Packs the second number of a slot with a block into 31 bits: the size of a sum, the number of entries, the position
+ * of the oldest entry in the ring, and the rough instant of this entry.
  */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);
@@ -47,8 +47,8 @@ export function isLarge(room: number, numbers: number): boolean {
 }
 
 /**
- * How many bits a rough instant has. It wraps around, but all instants of a log lie within half of its range, so they
- * can be compared.
+ * The number of bits of a rough instant. Rough instants wrap around, but those of one log lie within half of the range,
+ * so they can be compared.
  */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
@@ -62,7 +62,10 @@ export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** Factor from an instant to its rough form: the largest power of 1/2 that fits a window into half of the range. */
+  /**
+   * The factor that turns an instant into its rough form. It is the largest power of 1/2 with which a window fits into
+   * half of the range of rough instants.
+   */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
@@ -102,8 +105,8 @@ export class Instants {
 }
 
 /**
- * A view of one log at a time. The table has two numbers for each log. With several entries, these are the address of
- * the block of entries, and the result of `describe`. With one entry, they are 0 and its units.
+ * A view of one log at a time. The table has two numbers for each log. If the log has several entries, these are the
+ * address of their block and the result of `describe`. If it has one entry, they are 0 and the units of that entry.
  */
 export class PackedEntries implements LogEntries {
   total = 0;
@@ -271,7 +274,10 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** Removes the `count` oldest entries (`index` 0) or one other entry. The caller must then lower the later sums. */
+  /**
+   * If `index` is 0, removes the `count` oldest entries. Otherwise removes the one entry at `index`. The caller must
+   * then lower the later sums.
+   */
   private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;

@@ -16,8 +16,9 @@ import { QueueShelf } from './queue-shelf.js';
 import { MAX_HOLD_US } from './queue-step.js';
 
 /**
- * Separate from the token bucket, which calculates alike, because a bucket that can wait would make every limiter
- * slower. A `put` refunds only the latest grant: refunding an earlier one would change waits that were promised.
+ * The queue of a shaper. It calculates like the token bucket, but is separate, because a bucket that can wait would
+ * make every limiter slower. A `put` refunds only the latest grant, because refunding an earlier one would change waits
+ * that were promised.
  */
 const queueMachine: Machine = {
   same: (rule: QueueRule, other: QueueRule) =>
@@ -64,7 +65,10 @@ export function makeShaperRule(
   return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
 }
 
-/** `remaining` units pass without waiting. After `retryAfterMs` the cost passes, but may still have to wait. */
+/**
+ * The numbers of a decision about `cost` units. `remaining` units pass without waiting. After `retryAfterMs` the cost
+ * passes, but may still have to wait.
+ */
 function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
   const numbers = {
     ...measureParts(rule, answer, cost, rule.waitUs),

@@ -9,8 +9,8 @@ const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 const NUMBERS = 5;
 
 /**
- * The table evicts a slot after the instant `us` of its state. This never loses a running pause, because `us` is not
- * before its end.
+ * Shaper queues in memory. The table evicts a slot after the instant `us` of its state. A pause ends at `us` or
+ * earlier, so no running pause is lost.
  *
  * The table is flat because with 10,000 keys, storing each state as an object took 1.4 times as long.
  */

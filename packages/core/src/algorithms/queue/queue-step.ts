@@ -81,8 +81,8 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
 }
 
 /**
- * Prepares `state` for the rule: gives its instant the rule's denominator, and raises it to now or to the end of a
- * pause. Returns whether the state was impossible because the clock went back.
+ * Prepares `state` for the rule: gives its instant the rule's denominator, and raises the instant to now or to the end
+ * of a pause. Returns whether the state was impossible because the clock went back.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   if (restOf(state) <= nowUs) resetState(state, nowUs);
@@ -96,7 +96,10 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** If the clock went back, moves the pause and the instant to the latest times that the rules allow. */
+/**
+ * Limits the pause and the instant to the latest times that the rules allow. Returns whether either was later, because
+ * the clock went back.
+ */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);

@@ -7,8 +7,9 @@ interface Codes<Thing> {
 }
 
 /**
- * Plans and live settings may give a limiter many codes, so idle objects are evicted. The number of objects in use is
- * bounded, because each has an entry and the store limits its entries.
+ * Holds one object for each limiter and rule code. Plans and live settings may give a limiter many codes, so idle
+ * objects are evicted. The number of objects in use is bounded, because each has an entry and the store limits its
+ * entries.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

@@ -5,9 +5,9 @@
  */
 
 /**
- * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
- * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by other cells. If a slot has only one
- * number, which is usually zero, the numbers are in a separate array.
+ * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot consists of
+ * cells of 64 bits: its fingerprint, its instant, and then two numbers of 32 bits or any other cells. If a slot has
+ * only one number, which is usually zero, the numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
@@ -30,7 +30,8 @@ const STRIDE = 8;
 const FEW = 64;
 
 /**
- * Alternates between 2^k and 3 x 2^k. Tables grow when three quarters are taken, so a new table is at least half full.
+ * Returns the next larger capacity: alternately 2^k and 3 x 2^k. Tables grow when three quarters are taken, so a new
+ * table is at least half full.
  */
 function nextCapacity(capacity: number): number {
   return (capacity & (capacity - 1)) === 0 ? 1.5 * capacity : (capacity / 3) * 4;
@@ -135,7 +136,10 @@ export class FlatTable {
     (slots.numbers as Uint32Array)[at] = to;
   }
 
-  /** Continues a rebuild, which evicts expired entries, or starts one if some checked entries have expired. */
+  /**
+   * Continues a rebuild, which evicts expired entries. If none is running, starts one if some checked entries have
+   * expired.
+   */
   reclaim(nowUs: number): void {
     if (this.old) this.move(FEW, nowUs);
     else if (this.look(FEW, nowUs).expired > 0) this.rebuild(nowUs);

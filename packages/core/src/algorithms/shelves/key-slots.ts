@@ -17,8 +17,8 @@ interface Coded {
 }
 
 /**
- * A count is identified by the exclusive or of two fingerprints with different seeds: one of limiter and code, and one
- * of the key. A collision is as unlikely as with one fingerprint of all three.
+ * Finds the slots of counts in a table. A count is identified by the exclusive or of two fingerprints with different
+ * seeds: one of limiter and code, and one of the key. A collision is as unlikely as with one fingerprint of all three.
  */
 export class KeySlots {
   readonly table: FlatTable;

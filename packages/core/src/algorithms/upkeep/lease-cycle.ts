@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths a failed `done` is retried. If it never reaches the store, another owner can run the
- * request again after the lease has expired.
+ * For how many lease lengths the step that marks a claim as done is resent. If it never reaches the store, another
+ * owner can run the request again after the lease has expired.
  */
 const DONE_LEASES = 10;
 
@@ -81,7 +81,7 @@ export class LeaseCycle {
     this.lateValues.set(last, value);
   }
 
-  /** Call this when `last` has ended its claim. Tries again to write the value of the claim. */
+  /** Call this when `last` has ended a claim. Tries again to write the value of that claim. */
   noteDone(last: Step): void {
     const late = this.lateValues.get(last);
     if (!late) return;

@@ -15,7 +15,7 @@ import { LeaseCycle } from './lease-cycle.js';
 import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 
 /**
- * If the step that ends a claim did not reach the store, it is sent again at least this often: until it arrives, the
+ * If the step that ends a claim did not reach the store, it is sent again at least this often. Until it arrives, the
  * store rejects the client's retries of the request.
  */
 const RESEND_CLAIMS_US = 5_000_000;

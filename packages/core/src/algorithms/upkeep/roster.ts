@@ -6,7 +6,7 @@ const LATEST = 1 / 3;
 /** A lease is not renewed before this share of its length has passed, because most requests have ended by then. */
 const EARLIEST = 1 / 12;
 
-/** How many turns there are within a third of a lease. They are at least {@link SOONEST_US} apart. */
+/** The most turns of renewals within a third of a lease. Turns are at least {@link SOONEST_US} apart. */
 const TURNS = 64;
 
 export const SOONEST_US = 20_000;
@@ -78,15 +78,19 @@ export class Roster {
     return due;
   }
 
-  /** A failed renewal is not retried before its next turn or the end of the outage. */
+  /**
+   * Notes the result of a renewal. A failed renewal is not retried before the lease's next turn or the end of the
+   * outage.
+   */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
     else this.missed.delete(step);
   }
 
   /**
-   * Call when the store is back. It makes all leases late. If the last call was a short time ago, it makes only the
-   * leases late whose renewal failed, because renewing all leases each time could overload the store again.
+   * Makes all leases late, so that they are renewed soon. Call it when the store is back. If the last call was a short
+   * time ago, only leases whose renewal failed become late. Renewing all of them each time could overload the store
+   * again.
    */
   catchUp(nowUs: number): void {
     if (nowUs - this.behindUs >= this.earliestUs) this.behindUs = nowUs;

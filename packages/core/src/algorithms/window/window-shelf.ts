@@ -5,9 +5,9 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { stepWindow, type WindowState } from './window-step.js';
 
 /**
- * The time of a slot is the last instant at which its window may count: its start plus two windows, minus one
- * microsecond. The start follows from this time, because all rules with the same code have the same window. The numbers
- * of a slot are the current and the previous count.
+ * Windows in memory. The time of a slot is the last instant at which its window may count: the start of the window plus
+ * two window lengths, minus one microsecond. The start follows from this time, because all rules with the same code
+ * have the same window length. The numbers of a slot are the current and the previous count.
  */
 export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;

@@ -15,8 +15,9 @@ const COUNTERS = 400;
 const KEPT = 100;
 
 /**
- * In UTF-16 units. Longer keys are shortened, so that a client can't fill memory with them. Their ends are kept as well
- * as their beginnings, because tokens of one issuer may have a long common beginning.
+ * The length of the longest unshortened key, in UTF-16 units. Longer keys are shortened, so that a client can't fill
+ * memory with them. Their ends are kept as well as their beginnings, because tokens of one issuer may have a long
+ * common beginning.
  */
 const MAX_KEY = 256;
 
@@ -73,7 +74,10 @@ export class SpaceSaving {
     }
   }
 
-  /** The highest count to drop. In a flood of new callers, it is found without sorting, which saves a quarter. */
+  /**
+   * The highest count to drop. In a flood of new callers, it is found without sorting, which saves a quarter of the
+   * time.
+   */
   private highestDropped(): number {
     const { counts } = this;
     const least = this.dropped + 1;

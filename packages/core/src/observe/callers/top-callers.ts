@@ -27,7 +27,7 @@ export interface CallerSummary {
   readonly total: number;
   /** The five callers with the most rejections. */
   readonly callers: readonly CallerCount[];
-  /** The rejections of all other callers; an upper bound if the counts of the five are not exact. */
+  /** The rejections of all other callers; an upper bound if the counts in `callers` are not exact. */
   readonly rest: number;
 }
 
@@ -112,7 +112,8 @@ class Recorder implements TopCallers {
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
   /**
-   * Whether decisions start due work instead of a timer: with a custom clock, or where a timer ends with its request.
+   * If true, decisions start due work; if false, a timer does. True with a custom clock, and on platforms where a timer
+   * ends with its request.
    */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();

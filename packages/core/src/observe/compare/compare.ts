@@ -175,7 +175,10 @@ function verdictFrom(read: unknown): Verdict | undefined {
   return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
 }
 
-/** Only the strictest limiter is compared: one that would reject, or else the one with less remaining. */
+/**
+ * Whether `one` is stricter: only it would reject or, if the outcomes are equal, it has less remaining. Only the
+ * strictest limiter is compared.
+ */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
   return one.remaining < other.remaining;
