@@ -9,7 +9,7 @@
  *   charged.
  * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
  * - `skipped`: the limiter is off, the request is exempt, or the limiter doesn't apply to it.
- * - `error`: the store could not answer. `allowed` is the decision of the fallback.
+ * - `error`: the store could not answer. The property `allowed` says whether the request passed anyway.
  */
 export type Outcome =
   | 'allowed'
@@ -67,8 +67,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. May exceed the limit: if it was lowered, if it has `overage`, or
-   * if a meter charges costs afterwards.
+   * Units that count after this decision, rounded up. May exceed the limit: after the limit was lowered, with
+   * `overage`, or if a meter charges costs afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.

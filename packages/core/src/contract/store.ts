@@ -19,7 +19,10 @@ export interface Step extends Ask<Rule> {
   readonly answered?: ((answer: Answer) => void) | undefined;
 }
 
-/** Let the request pass, reject it, or let a fallback counter decide under this rule. */
+/**
+ * What to do with a step that the store can't answer: let the request pass (`allow`), reject it (`deny`), or decide by
+ * a fallback counter with the given rule.
+ */
 export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
 
 /**

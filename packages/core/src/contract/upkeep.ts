@@ -64,7 +64,8 @@ export interface Upkeep<Held> {
    */
   catchUp(): void;
   /**
-   * Sends overdue renewals and retries. Each request calls it, because some platforms stop a timer with its request.
+   * Sends overdue renewals and retries. Called for each request, because some platforms stop the timers of a request
+   * when it ends.
    */
   keepUp(): void;
   /**
