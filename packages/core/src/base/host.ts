@@ -114,7 +114,7 @@ export function environment(name: string): string | undefined {
 }
 
 /**
- * If this process is probably one of several instances of the app, describes it for a message. Otherwise returns
+ * Describes this process for a message, if it is probably one of several instances of the app. Otherwise returns
  * undefined.
  */
 export function oneOfMany(): string | undefined {
@@ -173,7 +173,7 @@ export class Turns {
   private left = EVERY;
 
   /**
-   * Returns a value that is already known as a promise, like {@link after}.
+   * Returns `value` as a promise, which settles as that of {@link after} does.
    *
    * @param units how much work the value took
    */

@@ -33,8 +33,7 @@ export interface LimiterSettings {
    */
   readonly share?: number;
   /**
-   * The live limits. They must be the same object until a number changes, because a guard makes a new rule for each new
-   * object.
+   * Live limits. Must be the same object until a number changes, because a guard makes a new rule for each new object.
    */
   readonly limits?: LiveLimits;
 }

@@ -67,8 +67,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. May exceed the limit: after the limit was lowered, with
-   * `overage`, or if a meter charges costs afterwards.
+   * Units that count after this decision, rounded up. They may exceed a limit that was lowered, that has `overage`, or
+   * for which a meter charges costs afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.

@@ -80,9 +80,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
 }
 
 /**
- * A count per window. Windows are aligned to the epoch, except that an `anchored` one starts with the first charge of a
- * key after its previous window. A `sliding` count also includes the part of the previous window that is less than one
- * window old.
+ * A count per window. Windows are aligned to the epoch, but an `anchored` window starts when a key without a running
+ * window is charged. A `sliding` count also includes the part of the previous window that is less than one window old.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
@@ -100,9 +99,9 @@ export interface CalendarRule extends RuleBase {
 }
 
 /**
- * A limit with a penalty. It counts units in anchored windows, like {@link WindowRule}. A binding take that is rejected
- * for lack of units locks the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the
- * limit or the window.
+ * A limit with a penalty. It counts units like an anchored {@link WindowRule}. A binding take that is rejected for lack
+ * of units locks the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the
+ * window.
  */
 export interface LockRule extends RuleBase {
   readonly machine: 'lock';
