@@ -207,7 +207,7 @@ export interface LeasesAnswer extends AnswerBase {
 
 /** State of the claim after the step. */
 export interface ClaimsAnswer extends AnswerBase {
-  /** `running`: its owner holds the claim under a lease. `done`: the work is finished. */
+  /** The state of the claim. `running`: an owner holds it under a lease. `done`: the work is finished. */
   readonly state: 'free' | 'running' | 'done';
   /** The owner of the running or done claim; `''` if it is free. */
   readonly owner: string;

@@ -122,7 +122,7 @@ export type OnStoreError = (typeof ON_STORE_ERROR)[number];
 
 export const ON_STORE_ERROR = ['allow', 'deny', 'local'] as const;
 
-/** 4xx: the cause is the caller. 503: the cause is the service. */
+/** The status of a rejection by its reason. 4xx: the cause is the caller. 503: the cause is the service. */
 const STATUSES: Readonly<Record<Reason, number>> = {
   rate: 429,
   concurrency: 429,

@@ -283,7 +283,7 @@ export interface Machine {
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   policy(name: string, rule: Rule): Policy;
   declared(rule: Rule): DeclaredNumbers;
-  /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
+  /** After this many microseconds without a step, a count expires. It then decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   receipt(answer: Answer, units: number): Receipt;
@@ -389,7 +389,8 @@ export interface DenialMemory {
  * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
- * Each claim has its own count: its code is the rule's code, `:` and the id of the claim, escaped as in `encodeName`.
+ * Each claim has a separate count. Its code consists of the rule's code, `:` and the id of the claim, escaped as in
+ * `encodeName`.
  */
 export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
