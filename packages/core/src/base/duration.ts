@@ -28,7 +28,7 @@ const UNIT_US: Record<Unit, number> = {
 
 const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
-/** Returns NaN if the duration is invalid or not a whole number of microseconds. */
+/** Returns the duration in whole microseconds. Returns NaN if it is invalid or not a whole number of microseconds. */
 export function parseDuration(duration: unknown): number {
   let us = Number.NaN;
   if (typeof duration === 'number') {

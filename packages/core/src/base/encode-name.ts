@@ -2,8 +2,8 @@
  * The version of the stored format, which covers these names and everything stored under them (docs/stored-format.md).
  * A new version makes all counts start over.
  *
- * During every deploy, two releases share one Redis. Code never sees counts of another version, so a change of the
- * format doesn't need an earlier release that reads both formats.
+ * During a deploy, two releases can share one Redis. If their versions differ, neither sees the other's counts, so no
+ * release needs to read two formats.
  */
 const FORMAT = '1';
 
@@ -15,8 +15,9 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 /** Options of {@link encodeName}. */
 export interface EncodeNameOptions {
   /**
-   * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to limiters and keys of more than 256
-   * UTF-16 units, after escaping, and to the id of every claim. Without `hash`, names contain these texts in full.
+   * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to the id of every claim, and after
+   * escaping to limiter names and keys of more than 256 UTF-16 units. Without `hash`, names contain these texts in
+   * full.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
@@ -32,8 +33,8 @@ export interface EncodeNameOptions {
  *
  * - Different counts have different names.
  * - Hashed and hidden keys begin with `#`; other keys don't.
- * - In the code of a step with a claim, the part after the `:` is hidden or hashed like a key, and `#` replaces the
- *   `:`.
+ * - The code of a claim ends with `:` and the claim's id. With `hash` or `hide`, `#` and the hashed or hidden id
+ *   replace this part.
  * - Names are valid Unicode without control characters, so any database can store them. The database must compare them
  *   exactly: `Ada` and `ada` differ.
  *
@@ -55,7 +56,7 @@ export function encodeName(
   return `${FORMAT}{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
-/** Clients may choose the text after a `:`, so it is hidden or hashed even if it is short. */
+/** Encodes a code for a name. Hides or hashes the text after a `:`, because clients may have chosen it. */
 function encodeCode(
   code: string,
   hash: EncodeNameOptions['hash'],
@@ -67,7 +68,10 @@ function encodeCode(
   return code.slice(0, at) + (hide ? hide(text) : `#${hash?.(text)}`);
 }
 
-/** Different texts have different results. A result is never empty and has no braces or control characters. */
+/**
+ * Escapes or hashes a text for use in a name. Different texts have different results. A result is never empty and has
+ * no braces or control characters.
+ */
 export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
   // This is unambiguous, because elsewhere four hex digits follow each '%'.
   if (text === '') return '%-';

@@ -61,8 +61,8 @@ export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
 }
 
 /**
- * The error for wrong use of Spillway, or for a store that can't answer. Rejections are returned as decisions, with one
- * exception: a shaper's `schedule` throws them, because it returns the result of the job.
+ * The error for wrong use of Spillway, or for a store that can't answer. Rejections are returned as decisions, not
+ * thrown. The exception is `schedule` of a shaper: it throws them, because it returns the result of the job.
  *
  * @example
  * ```ts run

@@ -60,15 +60,18 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   return { lo, hi: v1 ^ v3 };
 }
 
-/** Clients can't forge the result, because the seed is secret. */
+/**
+ * Returns a short text that stands for a long one. Clients can't find two texts with the same result, because the seed
+ * is secret.
+ */
 export function shortened(text: string, seed: Fingerprint): string {
   const { lo, hi } = fingerprint(text, seed);
   return `\0${lo.toString(16)}.${hi.toString(16)}.${text.length}`;
 }
 
 /**
- * Copies a string, because engines represent a substring as a slice that keeps the whole string, such as a header, in
- * memory.
+ * Returns a copy of a string that was cut out of a longer one, such as a header. Without the copy, most engines would
+ * keep the longer string in memory.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

@@ -88,7 +88,10 @@ export interface Logger {
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/** Always returns the same object, because repeated lines are suppressed per logger. */
+/**
+ * Returns a logger that writes to the console. It is always the same object, because repeated lines are suppressed per
+ * logger object.
+ */
 export function consoleLogger(): Logger {
   return toConsole;
 }
@@ -97,7 +100,10 @@ export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
 
-/** Returns undefined on Deno, where reading a variable would prompt the user for permission. */
+/**
+ * Returns an environment variable; undefined if it isn't set. Also undefined on Deno, where reading a variable would
+ * prompt the user for permission.
+ */
 export function environment(name: string): string | undefined {
   const { process, Deno } = globalThis as { process?: Process; Deno?: unknown };
   try {
@@ -107,7 +113,10 @@ export function environment(name: string): string | undefined {
   }
 }
 
-/** Why this process is probably one of several instances of the app, for a message; undefined if unknown. */
+/**
+ * Describes this process for a message, if it is probably one of several instances of the app. Otherwise returns
+ * undefined.
+ */
 export function oneOfMany(): string | undefined {
   const { process } = globalThis as { process?: Process };
   if (environment('AWS_LAMBDA_FUNCTION_NAME')) return 'an instance of a Lambda function';
@@ -157,14 +166,14 @@ interface Host {
 const { setImmediate = (callback) => setTimeout(callback, 0) } = globalThis as Host;
 
 /**
- * Lets the event loop run after every 512 units of work, because a loop that only awaits settled promises lets no timer
- * fire and no reply be read. It counts work instead of time, because the clock stands still on Workers.
+ * Lets the event loop run after every 512 units of work. Otherwise, a loop that only awaits settled promises would
+ * block all timers and I/O. Work is counted instead of time, because the clock stands still on Workers.
  */
 export class Turns {
   private left = EVERY;
 
   /**
-   * A promise of a value that is already known.
+   * Returns `value` as a promise, which settles as that of {@link after} does.
    *
    * @param units how much work the value took
    */

@@ -1,6 +1,6 @@
 import { disregard, type Logger } from './host.js';
 
-/** Ignores errors of the logger, because they must not fail a request. */
+/** Logs a warning. Errors of the logger are ignored, so they can't fail a request. */
 export function warn(logger: Logger, text: string): void {
   try {
     disregard(logger.warn(`Spillway: ${text}`));

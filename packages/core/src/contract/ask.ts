@@ -76,13 +76,14 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule. If a group has two or more such takes of one key, all start when the last of
-   * them can start, rounded up to a microsecond. Each is charged as if it came at that time.
+   * For takes with a `queue` rule and `binding`: true if the jobs must start at the same time. If a group has two or
+   * more such takes of one key, all start when the last of them can start, rounded up to a microsecond. Each is charged
+   * as if it came at that time.
    */
   readonly together?: boolean;
   /**
-   * The common start of takes with {@link together}, in microseconds since the epoch. Stores set it after judging the
-   * group once.
+   * Set by the store: the common start of takes with {@link together}, in microseconds since the epoch. The store
+   * judges the group once before it sets this.
    */
   readonly startUs?: number;
   /**
@@ -206,7 +207,7 @@ export interface LeasesAnswer extends AnswerBase {
 
 /** State of the claim after the step. */
 export interface ClaimsAnswer extends AnswerBase {
-  /** `running`: its owner holds the claim under a lease. `done`: the work is finished. */
+  /** The state of the claim. `running`: an owner holds it under a lease. `done`: the work is finished. */
   readonly state: 'free' | 'running' | 'done';
   /** The owner of the running or done claim; `''` if it is free. */
   readonly owner: string;

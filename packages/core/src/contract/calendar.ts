@@ -1,8 +1,8 @@
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
   /**
-   * The name of the period, such as `2026-11@Europe/Berlin`. For a billing period: the id from the app, followed by
-   * `+1` for the next period of equal length.
+   * The name of the period, such as `2026-11@Europe/Berlin`. For a billing period: the id from the app. Until the app
+   * supplies a new period, others of equal length follow, with `+1`, `+2` and so on after the id.
    */
   readonly label: string;
   /** The first instant, in microseconds since the epoch: a whole second. */

@@ -32,10 +32,10 @@ export interface ControlLink extends Control, LiveLink {
 /** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * Applies live limits to a limiter for one caller. Live limits that don't make a valid rule are reported as a fault
-   * and ignored.
+   * Returns the numbers and the rule that apply to one caller of a limiter. Live limits that don't make a valid rule
+   * are reported as a fault and ignored.
    *
-   * @param from the variant of the caller's plan, or the declared one
+   * @param from the numbers and the rule of the caller's plan, or the declared ones
    * @param limits the live limits of the limiter; those of the key take precedence
    */
   variantOf<Declared extends Numbers>(

@@ -32,7 +32,9 @@ export interface LimiterSettings {
    * limiter is in shadow mode.
    */
   readonly share?: number;
-  /** Return the same object until the numbers change, because a guard makes a new rule for each new object. */
+  /**
+   * Live limits. Must be the same object until a number changes, because a guard makes a new rule for each new object.
+   */
   readonly limits?: LiveLimits;
 }
 

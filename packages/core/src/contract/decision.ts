@@ -9,7 +9,7 @@
  *   charged.
  * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
  * - `skipped`: the limiter is off, the request is exempt, or the limiter doesn't apply to it.
- * - `error`: the store could not answer. `allowed` is the decision of the fallback.
+ * - `error`: the store could not answer. The property `allowed` says whether the request passed anyway.
  */
 export type Outcome =
   | 'allowed'
@@ -67,8 +67,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. May exceed the limit: if it was lowered, if it has `overage`, or
-   * if a meter charges costs afterwards.
+   * Units that count after this decision, rounded up. They may exceed a limit that was lowered, that has `overage`, or
+   * for which a meter charges costs afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.
@@ -122,7 +122,7 @@ export type OnStoreError = (typeof ON_STORE_ERROR)[number];
 
 export const ON_STORE_ERROR = ['allow', 'deny', 'local'] as const;
 
-/** 4xx: the cause is the caller. 503: the cause is the service. */
+/** The status of a rejection by its reason. 4xx: the cause is the caller. 503: the cause is the service. */
 const STATUSES: Readonly<Record<Reason, number>> = {
   rate: 429,
   concurrency: 429,

@@ -39,11 +39,11 @@ export interface Settled {
 }
 
 /**
- * The result of a request whose claim the store rejected, or what the guard must do next:
+ * The settled decision on a request whose claim the store rejected, or what the guard must do next:
  *
- * - `again`: the claim may be free, so the guard must ask all limiters again.
- * - `own`: the request already holds the claim through an earlier guard, so the guard must ask the other limiters
- *   without the claim.
+ * - `again`: ask all limiters again, because the claim may be free now.
+ * - `own`: ask the other limiters without the claim, because the request already holds the claim through an earlier
+ *   guard.
  */
 export type Settlement = Settled | 'again' | 'own';
 
@@ -103,13 +103,13 @@ export interface OwnProblem extends Problem {
 
 export interface Keeper<Raw> {
   /**
-   * The turn whose claim is the only reason for the rejection; undefined if there is another reason, or if the store
-   * couldn't answer.
+   * Returns the turn whose claim is the only reason why the request is rejected. Returns undefined if there is another
+   * reason, or if the store couldn't answer.
    */
   rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
   /**
-   * Settles a turn from {@link rejecting}. If the limiter throws, the request is rejected, because its handler may have
-   * run before.
+   * Decides what happens to a request that {@link rejecting} has found. If the limiter throws, the request stays
+   * rejected, because an earlier attempt may have run the handler.
    */
   settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement>;
   /**

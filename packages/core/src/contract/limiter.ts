@@ -31,7 +31,7 @@ interface LimiterBase<Raw> {
   readonly mode: Per<Raw, Mode>;
   /** Probable mistakes in the limiter's options. The guard logs each once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
-  /** For stored limiters: called when a guard lets a request pass for which it will call {@link finish}. */
+  /** For stored limiters: called when a guard has let a request pass and will call {@link finish} for it. */
   readonly begin?:
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
@@ -40,9 +40,9 @@ interface LimiterBase<Raw> {
    * a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it.
-   * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
-   *   until the response has closed. If another limiter rejected the request, this is called at once, with `rejected`
-   *   and the status of the rejection.
+   * - Local limiters: called if the limiter let the request pass, also in shadow mode. Until this call, the limiter can
+   *   hold a permit. If another limiter rejected the request, this is called at once, with `rejected` and the status of
+   *   the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)

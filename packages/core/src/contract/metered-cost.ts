@@ -1,6 +1,6 @@
 /**
- * Costs that are known only after the request. The value of the option `cost` carries their code, so bundles without
- * meters don't contain it.
+ * The interface between limiters and meters, for costs that are known only after the request. Limiters call a meter
+ * only through its `cost`, so bundles without meters don't contain the code of meters.
  */
 
 import type { Answer } from './ask.js';

@@ -13,7 +13,7 @@ export interface BodyWatcher {
   chunk(bytes: Uint8Array): void;
   /** Called when all bytes were seen. Not called if the body isn't read to its end or if some bytes can't be seen. */
   end(): void;
-  /** Called if the client disconnects before it has sent the whole body, while the body is being read. */
+  /** Called if the client disconnects while the body is being read and before all of it has arrived. */
   cut(): void;
 }
 
@@ -48,7 +48,10 @@ export interface BodyLimits {
   readonly timeoutMs: number;
 }
 
-/** `whole`: all bytes were seen. `unknown`: the body was already read by other code, or the client has gone. */
+/**
+ * How reading a body ended. `whole`: all bytes were seen. `too-large`: it had more bytes than allowed. `late`: it took
+ * too long. `unknown`: other code had read it before, or the client has gone.
+ */
 export type BodyEnd = 'whole' | 'too-large' | 'late' | 'unknown';
 
 /** Sees the body of one request and the response of its handler. */
@@ -60,8 +63,8 @@ export interface Recorder {
   /** The body as parsed by a body parser before the guard; undefined if no parser has run. */
   parsedBody(): unknown;
   /**
-   * Passes the body to the watcher while the handler reads it. If the body was read before, the returned promise
-   * settles when the watcher has seen all of it, and the handler must wait for it.
+   * Passes the body to the watcher while the handler reads it. If other code has read the body before, this may return
+   * a promise that settles when the watcher has seen all bytes. The handler must wait for that promise.
    */
   watchBody(watcher: BodyWatcher): void | Promise<void>;
   /** Reads the body of a request for which no handler runs. Never rejects. */
@@ -87,8 +90,8 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If the returned response has no body, send it only after `kept`
-   * settles.
+   * Returns the response to send instead of `response`. If the result has `kept`, send the response only after that
+   * promise settles.
    */
   see<Res>(
     response: Res,

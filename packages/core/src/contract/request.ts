@@ -29,8 +29,9 @@ export interface LimitRequest<Raw = unknown> {
    */
   peekAddress?(): string | undefined;
   /**
-   * For adapters of platforms that stop all work of a request when it ends. Returns true if the platform now waits for
-   * `promise`. Used for work that no response waits for, such as the probe of a failed store.
+   * For adapters of platforms that stop all work of a request when its response ends. Makes the platform wait for
+   * `promise`, for work that the response doesn't wait for, such as the probe of a failed store. Returns true if the
+   * platform waits.
    */
   waitUntil?(promise: Promise<unknown>): boolean;
 }

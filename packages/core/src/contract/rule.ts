@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set for a limit with `overage`: the rule with the declared limit. The rule that has this property counts and admits
-   * more units, and its steps are not binding. Stores ignore this property.
+   * Set in the rule of a limit with `overage`: the rule with the declared limit. The outer rule counts and admits more
+   * units than that limit, and its steps never reject. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -51,12 +51,12 @@ export interface BucketNumbers extends Tolerance {
 }
 
 /**
- * The token bucket as the generic cell rate algorithm (ITU-T I.371): it stores only the instant at which the bucket
- * will be full again.
+ * A token bucket as the generic cell rate algorithm (ITU-T I.371). It stores only one instant: when the bucket will be
+ * full again.
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
-  /** With debt: the time to refill the burst and the debt. The instant is at most this far ahead of now. */
+  /** Set for a rule with debt: the time to refill a bucket whose burst and debt are both used up. */
   readonly deepest?: Tolerance;
 }
 
@@ -69,8 +69,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   /** The longest wait of a taker, in microseconds: 0 to 400 days. */
   readonly waitUs: number;
   /**
-   * The tolerance plus `waitUs`, rounded up. The bucket's instant is at most this far ahead of now or of the end of a
-   * pause.
+   * The longest time until the bucket is full, counted from now or from the end of a running pause: the tolerance plus
+   * `waitUs`, rounded up.
    */
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
@@ -80,8 +80,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
 }
 
 /**
- * A count per window. Windows are aligned to the epoch, except `anchored` windows, which start when a key without units
- * is charged. With `sliding`, the part of the previous window that is less than one window old also counts.
+ * A count per window. Windows are aligned to the epoch, but an `anchored` window starts when a key without a running
+ * window is charged. A `sliding` count also includes the part of the previous window that is less than one window old.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
@@ -99,8 +99,9 @@ export interface CalendarRule extends RuleBase {
 }
 
 /**
- * A count per window of a key, as in anchored windows. The first binding take that is rejected for lack of units locks
- * the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the window.
+ * A limit with a penalty. It counts units like an anchored {@link WindowRule}. A binding take that is rejected for lack
+ * of units locks the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the
+ * window.
  */
 export interface LockRule extends RuleBase {
   readonly machine: 'lock';
@@ -108,7 +109,7 @@ export interface LockRule extends RuleBase {
   readonly windowUs: number;
   /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** A lock that starts this many microseconds or more after the end of the previous one has the first length again. */
+  /** If a key was not locked for this many microseconds, its next lock has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -282,15 +283,17 @@ export interface Machine {
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   policy(name: string, rule: Rule): Policy;
   declared(rule: Rule): DeclaredNumbers;
-  /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
+  /** After this many microseconds without a step, a count expires. It then decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   receipt(answer: Answer, units: number): Receipt;
-  /** How long the key stays locked or paused, in microseconds. The fallback counters then hold it too. */
+  /**
+   * How long the key stays locked or paused, in microseconds. The fallback counters lock or pause it for the same time.
+   */
   heldUs?(answer: Answer): number;
   /**
-   * The receipt of the rest of a grant, after `given` units were given back. Algorithms omit this method if only
-   * `units` differs.
+   * Returns the receipt of what is left of a grant, after `given` units were given back. If only `units` differs, an
+   * algorithm omits this method.
    */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -304,8 +307,8 @@ export interface Machine {
   readonly merges: boolean;
   shelf(): Shelf<Rule>;
   /**
-   * If true, a step that the store can't answer passes only if its `onStoreError` is `allow`; there is no fallback
-   * counter. If omitted, `onStoreError` decides.
+   * True if the algorithm has no fallback counter. If the store can't answer a step, the step then passes only if its
+   * `onStoreError` is `allow`.
    */
   readonly failsClosed?: boolean;
   /**
@@ -386,7 +389,8 @@ export interface DenialMemory {
  * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
- * Each claim has its own count: its code is the rule's code, `:` and the id of the claim, escaped as in `encodeName`.
+ * Each claim has a separate count. Its code consists of the rule's code, `:` and the id of the claim, escaped as in
+ * `encodeName`.
  */
 export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
@@ -399,7 +403,10 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/** Undefined if the algorithm can't count units beyond the limit. */
+/**
+ * Returns the rule for a limit with `overage`, which counts units beyond the limit. Returns undefined if the algorithm
+ * can't do that.
+ */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };
@@ -411,7 +418,8 @@ export function capacityOf(rule: Rule): number {
 }
 
 /**
- * The rule for a share of the limit, so eight processes with a share of 1/8 together admit no more than the limit.
+ * Returns the rule for one process's share of the limit. Eight processes with a share of 1/8 together admit no more
+ * than the limit.
  *
  * - Permits, limits by calendar and limits with a penalty become limit x share, rounded down, but at least 1.
  * - Claims don't change.

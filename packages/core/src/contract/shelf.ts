@@ -5,7 +5,10 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, new units join an existing entry instead of a new one, so they may expire too late. */
+  /**
+   * If false, the step must not enlarge the count. New units of a log then join an existing entry, so they may expire
+   * too late.
+   */
   readonly mayGrow: boolean;
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
   readonly count?: Count | undefined;
@@ -31,7 +34,7 @@ export interface Shelf<Rule, Count = unknown> {
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
    * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
-   * stored. Shelves with {@link holds} don't have this method, because the permit may be in the other shelf's count.
+   * stored. A shelf with {@link holds} doesn't have this method, because the store's other shelf may hold the permit.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */

@@ -9,8 +9,8 @@ export type { Claim, Lease, Op } from './ask.js';
 /** An operation on one key under one rule, as part of a group. */
 export interface Step extends Ask<Rule> {
   /**
-   * False for a limiter in shadow mode: the step never rejects the group. It is charged if both the step and the group
-   * pass.
+   * False if the step must never reject the group, as for a limiter in shadow mode. It is then charged if both the step
+   * and the group pass.
    */
   readonly binding: boolean;
   /** How to answer the step if the store can't. Stores ignore it. */
@@ -19,7 +19,10 @@ export interface Step extends Ask<Rule> {
   readonly answered?: ((answer: Answer) => void) | undefined;
 }
 
-/** Let the request pass, reject it, or let a fallback counter decide under this rule. */
+/**
+ * What to do with a step that the store can't answer: let the request pass (`allow`), reject it (`deny`), or decide by
+ * a fallback counter with the given rule.
+ */
 export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
 
 /**

@@ -50,8 +50,8 @@ export interface Upkeep<Held> {
   /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Held, lost: () => void): void;
   /**
-   * Retries writing `value` together with `last`, the step that ends its claim. Stops when the value is written or
-   * `last` is no longer retried.
+   * Keeps trying to write `value`, the response of a claim, together with `last`, the step that ends this claim. Stops
+   * when the value is written or `last` is no longer retried.
    */
   writeLater(last: Held, value: LateValue): void;
   /**
@@ -59,12 +59,13 @@ export interface Upkeep<Held> {
    */
   noteAnswers(steps: readonly Held[], answers: readonly Answer[]): void;
   /**
-   * Call when the store is back. Renews leases that it may have lost, and retries releases that it may not have
-   * received.
+   * Renews leases that the store may have lost, and retries releases that it may not have received. Call it when the
+   * store is back.
    */
   catchUp(): void;
   /**
-   * Sends overdue renewals and retries. Each request calls it, because some platforms stop a timer with its request.
+   * Sends overdue renewals and retries. Called for each request, because some platforms stop the timers of a request
+   * when it ends.
    */
   keepUp(): void;
   /**
@@ -73,8 +74,8 @@ export interface Upkeep<Held> {
    */
   close(endUs: number): Promise<void>;
   /**
-   * Stops renewing a claim and returns the steps of `ask`, which end the claim. A fault in `ask` also stops the
-   * renewal.
+   * Stops renewing a claim. Returns the steps that `ask` returns, which end the claim. The renewal also stops if `ask`
+   * reports a fault.
    */
   endClaim<Context extends ClaimContext>(
     step: Held,

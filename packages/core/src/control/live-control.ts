@@ -60,7 +60,7 @@ class Link implements ControlLink {
    */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
-   * Caches variants with live numbers, by the live limits and by the variant that they change. Entries are
+   * Caches the result for each combination of live limits and the variant that they change. Entries are
    * garbage-collected with the limits.
    */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
@@ -123,7 +123,7 @@ class Link implements ControlLink {
     }
   }
 
-  /** The limits are not validated here: `withNumbers` validates each object once. */
+  /** Returns a key's live limits without validation, because `withNumbers` validates each object once. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;

@@ -68,7 +68,8 @@ export interface MemoryControl extends Control {
   /** The active overrides, latest first. */
   list(): readonly Override[];
   /**
-   * The latest 1,000 changes, latest first. An expiry adds no entry: the entry that set the override contains its end.
+   * The latest 1,000 changes, latest first. An expiry adds no entry, because the entry that set the override contains
+   * its end.
    */
   history(): readonly Change[];
 }
@@ -177,7 +178,7 @@ class InMemory implements MemoryControl {
     }
   }
 
-  /** Call it before the change is made, because it reads the previous value. */
+  /** Adds a change to the history. Must be called before the change is made, because it reads the previous value. */
   private record(
     limiter: string,
     target: { readonly what: Setting['what']; readonly key?: string },

@@ -102,7 +102,7 @@ export class DirectClient {
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
   }
 
-  /** Passes to observers a decision that {@link decide} did not make, and returns it. */
+  /** Reports a decision to observers and returns it. For decisions that {@link decide} did not make. */
   tell(decision: Decision, key: string): Decision {
     this.observers.decision(decision, 'enforce', key, undefined);
     return decision;

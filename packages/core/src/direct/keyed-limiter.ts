@@ -167,7 +167,8 @@ class Keyed {
 }
 
 /**
- * Tests for a method, because `instanceof` fails for a limiter of another copy of this package. Also true for shedders.
+ * Whether the argument is a limiter, or a shedder. Tests for a method, because `instanceof` fails if another copy of
+ * this package made the limiter.
  */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';

@@ -103,7 +103,7 @@ export interface CostOptions {
    * declared numbers apply and a fault is reported. Plans with another window or burst have separate counts.
    */
   readonly plan?: Plan | null | undefined;
-  /** The key's billing period, for a limit whose window is `calendar` with a function. */
+  /** The key's billing period, for a limit whose `calendar()` is given a function. */
   readonly period?: BillingPeriod | undefined;
   /** The items that the key touches, for a limit with `distinct()`: at most 100. Null and undefined mean no items. */
   readonly item?: Items;

@@ -110,7 +110,10 @@ export class Pipeline<P extends Part> {
     return part.decision;
   }
 
-  /** If the key of the part is outside the limiter's share, puts the part in shadow mode. */
+  /**
+   * Decides the part without the store if an override, a limit of 0 or the denial cache allows that. Puts the part in
+   * shadow mode if its key is outside the limiter's share.
+   */
   protected decideHere(part: P): void {
     const { step, settings } = part;
     if (!step) return;
@@ -163,10 +166,10 @@ export class Pipeline<P extends Part> {
   }
 }
 
-/** Must never change: every process and release must agree on which keys are in a share. */
+/** The seed must never change, because every process and release must agree on which keys are in a share. */
 const SEED = { lo: 0x73706c77, hi: 0x73686172 };
 
-/** A key in one share is also in every larger share. */
+/** Whether the limit is enforced for the key. A key in one share is also in every larger share. */
 function isInShare(limiter: string, key: string, share: number): boolean {
   if (share >= 1) return true;
   const { lo } = fingerprint(`${limiter} ${key}`, SEED);

@@ -65,8 +65,8 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 }
 
 /**
- * Limits for any handler of a `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted:
- * answer them before the guard. If the handler ignores the method, set `preflights: 'count'`.
+ * Limits for any handler of a `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted,
+ * so answer them before the guard. If the handler does work for `OPTIONS`, set `preflights: 'count'`.
  *
  * @throws SpillwayError for invalid options, like `createGuard`. Requests can throw `SPW_ADDRESS_REQUIRED`.
  * @example

@@ -70,8 +70,8 @@ export function goneResponse(): HostResponse {
 }
 
 /**
- * Adds headers to a response that may have headers of guards that ran inside this one. In list headers, the new values
- * come first.
+ * Adds a guard's headers to a response. Guards inside this one may have set the same headers before. In list headers,
+ * the new values come first.
  */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];

@@ -126,8 +126,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /**
-   * If only a claim rejects the request, the claim's limiter replays a response, rejects, or makes all limiters decide
-   * again.
+   * Concludes the request, unless only a claim rejects it. The claim's limiter then replays a response, rejects the
+   * request, or makes all limiters decide again.
    */
   private settleClaim(
     request: LimitRequest<Raw>,

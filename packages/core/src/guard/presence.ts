@@ -38,7 +38,8 @@ export class Presence {
   }
 
   /**
-   * Stops the watch, and warns about other guards that have waited too long. Call it for each request and at `close`.
+   * Stops watching this guard, and warns about other guards that have waited too long. Call it for each request and at
+   * `close`.
    */
   seen(): void {
     const { waiting } = this;

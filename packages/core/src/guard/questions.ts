@@ -159,8 +159,8 @@ export function isExempt<Raw>(
 }
 
 /**
- * Whether the request is a preflight, as the Fetch standard defines it. A preflight carries no credentials, and if it
- * were rejected, the browser would hide the real response from the page.
+ * Whether an OPTIONS request is a CORS preflight, as the Fetch standard defines it. Preflights pass by default, because
+ * a browser doesn't send the real request after a rejected preflight.
  */
 function isPreflight(request: LimitRequest): boolean {
   return Boolean(request.header('origin') && request.header('access-control-request-method'));
