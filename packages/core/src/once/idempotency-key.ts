@@ -70,7 +70,8 @@ export async function readIdempotencyKey(
 
 /**
  * Frees an idempotency key, whatever its state, and deletes its stored response. The next request with the key runs. A
- * running handler is not stopped: if the key is still free at the next renewal, the handler's process claims it again.
+ * running handler is not stopped. If the key is still free when the handler's process renews its claim, the process
+ * claims the key again.
  *
  * @param seen a state read earlier: the key is dropped only if it is still in this state, so a newer run keeps its
  * claim

@@ -31,8 +31,9 @@ export type Passage = 'pass' | 'gone' | 'rejected' | 'answered';
 /** A request as an adapter passes it to a {@link Gate}. */
 export interface GateRequest<Raw> extends LimitRequest<Raw> {
   /**
-   * Called with the admission before the gate applies it. Releases the admission and throws if an enforcing limiter
-   * needed the client address and the app never configured how to find it. `AddressedRequest` implements it.
+   * Called with the admission before the gate applies it. If an enforcing limiter needed the client address, and the
+   * app never configured how to find it, this method releases the admission and throws. `AddressedRequest` implements
+   * it.
    */
   checkAddress?(admission: Admission): void;
 }

@@ -64,8 +64,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
 
 /**
  * Sends all parts at once and returns the answers in the order of the whole group. If a part rejects, the charges of
- * the others are refunded; until then, these charges may cause rejections of other callers. Distinct items are only
- * looked up at first, and added in a second call once all parts pass.
+ * the others are refunded. Until then, these charges may cause rejections of other callers. Steps that count distinct
+ * items only look them up at first, and add them in a second call once all parts pass.
  *
  * @param answerFailed answers the steps of a failed part. If omitted, a failed part fails the group, unless another
  * part rejects the group; the failed steps then get answers with `failure`
@@ -81,8 +81,9 @@ export async function askParts<Name>(
   let failed: PromiseRejectedResult | undefined;
 
   /**
-   * Sends the parts as in `sent`, where some `take` steps may have become `look` steps. Returns whether the group
-   * passes.
+   * Takes the parts `own`, and returns whether the group still passes.
+   *
+   * @param sent the parts to send: `own`, but some `take` steps may be replaced by `look` steps
    */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(
@@ -146,8 +147,8 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
 }
 
 /**
- * Marks a rejection that must not be cached: another group, which is rejected too, may have caused it by charges that
- * will be refunded.
+ * Marks a rejection that must not be cached. It may be caused by charges of another group that was rejected too, and
+ * these charges will be refunded.
  */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };

@@ -28,8 +28,9 @@ interface ProbeOptions {
 }
 
 /**
- * Sends an attempt every `everyUs` by a timer. After ten seconds without requests, the pauses grow to five seconds.
- * Where timers end with the request that set them, the next request finds the attempt overdue and sends it.
+ * Asks a store that has failed whether it works again. A timer sends an attempt every `everyUs`. After ten seconds
+ * without requests, the pauses grow to five seconds. Where timers end with the request that set them, the next request
+ * finds the attempt overdue and sends it.
  */
 export class Probe {
   private question: Step;
@@ -86,8 +87,8 @@ export class Probe {
   }
 
   /**
-   * Whether an attempt is in flight. One that stays unanswered counts as lost, because on Workers an attempt can end
-   * along with the incoming request that sent it.
+   * Whether an attempt is in flight. An attempt without an answer counts as lost after some time, because on Workers it
+   * can end along with the request that sent it.
    */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;

@@ -18,7 +18,10 @@ export interface RuleInForce<R extends Rule> {
   readonly onStoreError: StoreErrorPolicy;
 }
 
-/** `of` looks up the plan of a key. `pick` takes the numbers of one rule from it. */
+/**
+ * How to find a rule's numbers for a key: `of` looks up the plan of the key, and `pick` takes the numbers from the
+ * plan.
+ */
 interface Plan {
   readonly of: (key: string) => ShaperPlan | undefined;
   readonly pick: (plan: ShaperPlan) => Partial<RuleNumbers> | undefined;
