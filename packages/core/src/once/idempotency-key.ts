@@ -73,7 +73,7 @@ export async function readIdempotencyKey(
  * running handler is not stopped. If the key is still free when the handler's process renews its claim, the process
  * claims the key again.
  *
- * @param seen a state read earlier: the key is dropped only if it is still in this state, so a newer run keeps its
+ * @param seen a state read earlier. The key is dropped only if it is still in this state, so that a newer run keeps its
  * claim
  * @returns the state before the drop; undefined if the state differed from `seen`, so that nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`

@@ -65,8 +65,8 @@ function rejected(decision: Decision, reason: Reason, status?: number): Settled 
 }
 
 /**
- * Rejects a retry because the stored response could not be read. `onStoreError` does not apply: the first request was
- * completed, so this one must not run. The client may retry later.
+ * Rejects a retry because the stored response could not be read. `onStoreError` does not apply, because the first
+ * request was completed and this one must not run. The client may retry later.
  */
 function storeFailed(decision: Decision): Settled {
   return {

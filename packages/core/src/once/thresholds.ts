@@ -24,7 +24,9 @@ export interface Crossed {
   readonly limiter: string;
   readonly key: string;
   readonly threshold: number;
-  /** How many units the key had used when a decision crossed the share. For a calendar: when this report was made. */
+  /**
+   * How many units the key had used when a decision crossed the share or, with a calendar, when this report was made.
+   */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;

@@ -89,8 +89,8 @@ export class Gate<Raw> {
   }
 
   /**
-   * Like {@link enter}, but decides on every call: for a holder that stands for several calls, such as the HTTP request
-   * of a GraphQL operation with several resolvers.
+   * Like {@link enter}, but decides on every call. Use it if a holder stands for several calls, such as the HTTP
+   * request of a GraphQL operation with several resolvers.
    *
    * @throws SpillwayError as `enter`
    */

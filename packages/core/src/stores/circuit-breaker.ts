@@ -29,7 +29,10 @@ const FIRST_SAMPLES = 10;
 /** By default, a call is slow if it takes this much longer than the median. */
 const MARGIN_US = 10_000;
 
-/** Outcomes of a call. A bucket counts all calls at offset 0, failed ones at FAILED, and slow ones at SLOW. */
+/**
+ * Outcomes of a call, and their offsets in a bucket. A bucket counts failed calls at FAILED, slow ones at SLOW, and all
+ * calls at offset 0.
+ */
 const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;

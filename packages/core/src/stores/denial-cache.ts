@@ -2,8 +2,8 @@
  * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the key's
  * `retryAfterMs` has passed.
  *
- * Guards ask the cache before they send any step. A wrapper of the store would have to answer all steps of a call, but
- * the cache often knows the answer to only one of them.
+ * Guards ask the cache before they send any step. A wrapper of the store could not save a call for several limits,
+ * because the cache often knows the answer for only one of them.
  */
 
 import { measure } from '../algorithms/decide.js';
@@ -92,7 +92,7 @@ export class DenialCache {
   }
 
   /**
-   * A refund evicts the entry of its key, and a reset evicts all entries of its limiter and key. Call this when the
+   * Evicts the entry that a refund made wrong, or all entries of a limiter and key that were reset. Call this when the
    * step is sent and again when it is answered, because denials can arrive in between.
    */
   forgetDenials(step: Step): void {
@@ -226,7 +226,7 @@ interface Denial {
   readonly untilUs: number;
 }
 
-/** Numbers of an entry: expiry, the store's clock minus ours, cost, and up to five from the answer. */
+/** An entry has this many numbers: expiry, the store's clock minus ours, cost, and up to five from the answer. */
 const WIDTH = 8;
 
 /**

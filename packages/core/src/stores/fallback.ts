@@ -14,8 +14,8 @@ import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
 import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group-parts.js';
 
 /**
- * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
- * `onStoreError` is a rule, the fallback counters decide. They also count the requests that an asynchronous store
+ * Calls a store. If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`.
+ * If `onStoreError` is a rule, the fallback counters decide. They also count the requests that an asynchronous store
  * admits, so that they are current when the store fails.
  */
 export class Fallback {
@@ -31,7 +31,7 @@ export class Fallback {
     this.breaker = breaker;
   }
 
-  /** There is an answer for every step, even if the store fails. */
+  /** Calls `then` with an answer for every step, even if the store fails. */
   askWithFallback<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,

@@ -53,7 +53,7 @@ export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): 
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** With `always`, the steps are refunds, which are sent even after the deadline. */
+/** Sends steps to a part. With `always`, the steps are refunds, which are sent even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,

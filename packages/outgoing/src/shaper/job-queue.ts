@@ -560,7 +560,7 @@ export class JobQueue {
 
   /**
    * Notices when the store has lost its data: it then grants a slot that comes before slots granted earlier. From then
-   * on, the queue delays all slots of the store by the same time, so that they come after those.
+   * on, the queue delays all slots of the store by the same time, so that they come after the earlier ones.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.
