@@ -92,8 +92,8 @@ export class DenialCache {
   }
 
   /**
-   * Evicts the entry that a refund made wrong, or all entries of a limiter and key that were reset. Call this when the
-   * step is sent and again when it is answered, because denials can arrive in between.
+   * Evicts the entry that a refund makes wrong. For a reset, evicts all entries of the limiter and key. Call this when
+   * the step is sent and again when it is answered, because denials can arrive in between.
    */
   forgetDenials(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();

@@ -81,9 +81,10 @@ export async function askParts<Name>(
   let failed: PromiseRejectedResult | undefined;
 
   /**
-   * Takes the parts `own`, and returns whether the group still passes.
+   * Asks the parts, and returns whether the group still passes.
    *
-   * @param sent the parts to send: `own`, but some `take` steps may be replaced by `look` steps
+   * @param own the parts with their original steps
+   * @param sent the parts to send, in which `look` steps may replace `take` steps
    */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(

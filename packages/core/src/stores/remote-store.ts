@@ -113,7 +113,7 @@ class RemoteLink implements StoreLink {
     this.state.counters.forgetKey(limiter, key);
   }
 
-  /** Lets the event loop run now and then, because a caller that only awaits settled promises would block all timers. */
+  /** Lets the event loop run now and then, because a caller that only awaits settled promises would block it. */
   private inTurns<Value>(
     answered: Eventually<Value>,
     { length }: readonly Step[],

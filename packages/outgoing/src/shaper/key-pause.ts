@@ -11,8 +11,8 @@ export class KeyPause {
   /** A check found no pause for starts up to this instant, so these starts need no second check. */
   private checkedUs = -Infinity;
   /**
-   * The end of the pause that this process began. -Infinity without one, or once the store reports a pause at least as
-   * long.
+   * The end of the pause that this process began. -Infinity if there is none, or once the store has reported a pause at
+   * least as long.
    */
   private ownUs = -Infinity;
   private sendUntilUs = -Infinity;
