@@ -17,7 +17,7 @@ export interface Note {
   readonly isStored: boolean;
   /** The digest of everything that is compared except the body. */
   readonly head: string;
-  /** Undefined if the body was not read to its end. */
+  /** The digest of the body, with its source. Undefined if the body was not read to its end. */
   readonly body: { readonly kind: BodyKind; readonly digest: string } | undefined;
   /** The `Content-Length` header; empty if there was none. */
   readonly length: string;
@@ -30,7 +30,7 @@ export function noteText({ isStored, head, body, length }: Note): string {
   return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
-/** Undefined if the text is not a note in this version's format. */
+/** Parses a note. Returns undefined if the text is not in this version's format. */
 export function noteIn(text: string): Note | undefined {
   const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;

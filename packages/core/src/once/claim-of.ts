@@ -2,13 +2,13 @@ import type { HostSignal } from '../base/host.js';
 
 export interface RequestClaim {
   /**
-   * Identifies the run: 16 characters, new for each run. Let the handler store it with its writes, and reject writes
-   * with a different token. Then a handler that was suspended and lost its claim cannot repeat the work of the run that
-   * replaced it.
+   * Identifies the run: 16 characters, new for each run. In your database, keep the token of the latest run of each
+   * key, and reject writes with another token. Then a handler that was suspended and lost its claim cannot repeat the
+   * work of the run that replaced it.
    */
   readonly token: string;
   readonly key: string;
-  /** Aborts when the claim is lost: another run may have started. */
+  /** Aborted when the claim is lost, because another run may then have started. */
   readonly signal: HostSignal;
 }
 

@@ -70,9 +70,10 @@ export async function readIdempotencyKey(
 
 /**
  * Frees an idempotency key, whatever its state, and deletes its stored response. The next request with the key runs. A
- * running handler is not stopped: if the key is still free at the next renewal, the handler's process claims it again.
+ * running handler is not stopped. If the key is still free when the handler's process renews its claim, the process
+ * claims the key again.
  *
- * @param seen a state read earlier: the key is dropped only if it is still in this state, so a newer run keeps its
+ * @param seen a state read earlier. The key is dropped only if it is still in this state, so that a newer run keeps its
  * claim
  * @returns the state before the drop; undefined if the state differed from `seen`, so that nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`

@@ -26,7 +26,7 @@ type MayBeLater<T> = T | PromiseLike<T>;
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
    * The caller, as identified by your authentication; may be async. Keys of different callers never match. If it fails
-   * or returns no string of 1 to 8,192 UTF-16 units, the request gets a 503. With `onStoreError: 'allow'`, it then runs
+   * or returns no string of 1 to 8,192 UTF-16 units, the request gets a 503, or with `onStoreError: 'allow'` runs
    * unprotected.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
@@ -68,8 +68,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * Returns the value to compare instead of the body, such as a few members of it; may be async. The body is compared
-   * if the function returns undefined or fails, or the value is incomparable, such as a Blob.
+   * Returns the value to compare instead of the body, such as a few members of it; may be async. If the function fails,
+   * or returns undefined or an incomparable value such as a Blob, the body is compared.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**

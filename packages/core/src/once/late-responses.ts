@@ -1,6 +1,6 @@
 /**
- * If a response could not be written to the store, it stays in memory. Its write is retried whenever the step that
- * marks its claim as done is sent again.
+ * Keeps responses in memory that could not be written to the store. The write of a response is retried whenever the
+ * step that marks the claim as done is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';
@@ -54,7 +54,10 @@ export class LateResponses {
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /** Returns undefined if the store rejected the response as invalid: writing it later would fail too. */
+  /**
+   * Returns the response as a value to write later. Returns undefined if the store rejected the response as invalid,
+   * because a later write would fail too.
+   */
   lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);

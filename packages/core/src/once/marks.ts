@@ -44,7 +44,10 @@ export function tellMarkFault(
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
 }
 
-/** Any calendar will do, because the store reads the period that is stored with the count. */
+/**
+ * Returns the step that reads a count by calendar. Its rule can have any calendar, because the store uses the period
+ * that is stored with the count.
+ */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };

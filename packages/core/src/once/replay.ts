@@ -65,8 +65,8 @@ function rejected(decision: Decision, reason: Reason, status?: number): Settled 
 }
 
 /**
- * Rejects a retry because the stored response could not be read. `onStoreError` does not apply: the first request was
- * completed, so this one must not run. The client may retry later.
+ * Rejects a retry because the stored response could not be read. `onStoreError` does not apply, because the first
+ * request was completed and this one must not run. The client may retry later.
  */
 function storeFailed(decision: Decision): Settled {
   return {
@@ -78,7 +78,7 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_MS = 50;
 const LAST_MS = 500;
 
-/** The pause before the next poll if the run has ended in this process: the store will know it soon. */
+/** The pause before the next poll if the run has ended in this process, because the store will soon know that. */
 const SOON_MS = 10;
 
 /** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */
@@ -86,7 +86,7 @@ const MOST_WAITING = 32;
 
 export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
-  /** When each waiting request gives up, in microseconds, by the claim object of the request. */
+  /** When each waiting request gives up, in microseconds. The keys are the claim objects of the requests. */
   private readonly untilUs = new WeakMap<Claim, number>();
   /** The waiting retries, separately for each guard, because guards may have different stores. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
@@ -107,8 +107,8 @@ export class WaitingRetries {
   }
 
   /**
-   * Returns whether to try the claim again; false if the first request still runs when the time is up, or too many
-   * requests wait.
+   * Waits until the run that holds the claim has ended. Returns true if the claim should be tried again. Returns false
+   * if the time is up, the client is gone, or too many requests wait.
    */
   async wait(step: Step, exchange: StoredExchange, context: KeepContext): Promise<boolean> {
     const claim = step.claim as Claim;
@@ -232,7 +232,10 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/** The two lengths show where each part ends: without them, two claims could have one name. */
+/**
+ * Returns a unique name of a claim. The two lengths show where each part ends. Without them, two claims could have the
+ * same name.
+ */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

@@ -33,12 +33,12 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/** The port may differ between processes of one service, so it is dropped. */
+/** Returns the host without its port, because the port may differ between processes of one service. */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** Parameters with the same name keep their order, because handlers see the order. */
+/** Sorts a query by parameter name. Parameters with the same name keep their order, because handlers see the order. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>
@@ -157,9 +157,9 @@ export async function compareRequests<Raw>(
 }
 
 /**
- * A body that cannot be compared counts as different. If only one body has a digest, or they were digested in
- * different ways, only their lengths are compared. The lengths of parsed multipart forms are compared too, because the
- * parsed body may not contain the files.
+ * Compares two bodies. A body that cannot be compared counts as different. Without two digests of the same kind, only
+ * the lengths are compared. The lengths of parsed multipart forms are compared too, because the parsed body may not
+ * contain the files.
  */
 function compareBodies<Raw>(
   note: Note,

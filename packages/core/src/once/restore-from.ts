@@ -225,8 +225,8 @@ class Restorer {
 }
 
 /**
- * The id contains the period's start, because a new period can begin early, while the mark of the previous one still
- * exists.
+ * Returns the step that sets the mark of a key for a period. The mark's id contains the period's start, because a new
+ * period can begin early, while the mark of the previous one still exists.
  */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
@@ -235,8 +235,8 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 }
 
 /**
- * The step that adds the missing units to a count. The store rejects it if more than half of these units were added
- * since the count was read, so it can't pass twice if it is resent.
+ * Returns the step that adds the missing units to a count. The store rejects it if more than half of these units were
+ * added since the count was read. So the step can't pass twice, even if it is sent again.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

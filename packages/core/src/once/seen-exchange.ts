@@ -5,9 +5,7 @@ import type { WebRequest } from '../fetch/web.js';
 import { NodeRecorder } from '../node/node-recorder.js';
 import { admissionsOf } from '../passage/admissions.js';
 
-/**
- * Created for each request of a guard with an `idempotency()`. The recorder is created only if the request has a key.
- */
+/** The request and response as `idempotency()` sees them. The recorder is created only if the request has a key. */
 export class SeenExchange implements StoredExchange {
   readonly holder: object;
   private readonly exchange: RecordedExchange;

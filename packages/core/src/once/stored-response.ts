@@ -57,7 +57,7 @@ export class ResponseCollector {
     this.most = most;
   }
 
-  /** Returns false once the body is too long to store: further bytes are not needed. */
+  /** Adds bytes to the body. Returns false once the body is too long to store. Then no more bytes are needed. */
   addChunk(bytes: Uint8Array): boolean {
     this.length += bytes.length;
     if (this.length > this.most) this.chunks = [];
@@ -114,7 +114,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined if the bytes are not a stored response in this version's format. */
+/** Decodes a stored response. Returns undefined if the bytes are not in this version's format. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

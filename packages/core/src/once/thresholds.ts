@@ -24,7 +24,9 @@ export interface Crossed {
   readonly limiter: string;
   readonly key: string;
   readonly threshold: number;
-  /** The units used after the decision that crossed the share. For a calendar, the units used at this report. */
+  /**
+   * How many units the key had used when a decision crossed the share or, with a calendar, when this report was made.
+   */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -102,9 +104,8 @@ interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period by the clock of this process: the end in the store, and the ends in decisions. They
-   * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
-   * windows.
+   * When the calendar period ends, by the clock of this process. The ends can differ after a change of the period:
+   * rejections state the new end, while the store still has the old one. Empty for other windows.
    */
   readonly endsUs: readonly number[];
   /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
@@ -120,8 +121,8 @@ const MOST_ENDS = 8;
 const SAME_US = 60_000_000;
 
 /**
- * If the store has no count by calendar, a period that ends within this time is not reported: it may have ended before
- * this process received the decision.
+ * If the store has no count by calendar, a period that ends within this time is not reported, because it may have ended
+ * before this process received the decision.
  */
 const LATEST_US = 1_000_000;
 

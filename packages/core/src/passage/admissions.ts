@@ -41,7 +41,10 @@ function counted(limiter: string): string {
   );
 }
 
-/** If the same middleware runs twice for one request, the request is counted once, and a warning is logged. */
+/**
+ * Returns the earlier admission if the same guard has already run for this request. The request is then counted only
+ * once, and a warning is logged.
+ */
 export function admissionBefore(
   earlier: readonly Admission[],
   guard: object,

@@ -37,8 +37,10 @@ export interface Exchange {
   setHeader(name: string, value: string): void;
   /**
    * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
-   * already set. For a custom response, the adapter only stores `admission` here and runs the app's code when the gate
-   * returns `rejected`, because in this method the app's exceptions would count as faults of the adapter.
+   * already set.
+   *
+   * If the app sends a custom response, the adapter only stores `admission` here. It runs the app's code when the gate
+   * returns `rejected`, because exceptions in this method count as faults of the adapter.
    */
   reject(admission: Admission): void;
   /**

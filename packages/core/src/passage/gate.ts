@@ -31,8 +31,9 @@ export type Passage = 'pass' | 'gone' | 'rejected' | 'answered';
 /** A request as an adapter passes it to a {@link Gate}. */
 export interface GateRequest<Raw> extends LimitRequest<Raw> {
   /**
-   * Called with the admission before the gate applies it. Releases the admission and throws if an enforcing limiter
-   * needed the client address and the app never configured how to find it. `AddressedRequest` implements it.
+   * Called with the admission before the gate applies it. If an enforcing limiter needed the client address, and the
+   * app never configured how to find it, this method releases the admission and throws. `AddressedRequest` implements
+   * it.
    */
   checkAddress?(admission: Admission): void;
 }
@@ -88,8 +89,8 @@ export class Gate<Raw> {
   }
 
   /**
-   * Like {@link enter}, but decides on every call: for a holder that stands for several calls, such as the HTTP request
-   * of a GraphQL operation with several resolvers.
+   * Like {@link enter}, but decides on every call. Use it if a holder stands for several calls, such as the HTTP
+   * request of a GraphQL operation with several resolvers.
    *
    * @throws SpillwayError as `enter`
    */

@@ -15,8 +15,8 @@ const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
 /** How much the fraction grows per unit of the current error, if the error is positive. */
 const RISING_GAIN = 0.25;
 /**
- * How much the fraction falls per unit of a negative error. With a larger gain, a moment without load would admit lower
- * classes while higher ones are rejected.
+ * How much the fraction falls per unit of a negative error. With a larger gain, each idle moment would admit even the
+ * lowest classes, while higher ones are rejected at other moments.
  */
 const FALLING_GAIN = 0.1;
 /** The largest fraction. Some requests must pass, because otherwise the controller can't see when the load ends. */
@@ -41,8 +41,8 @@ export function restingController(nowUs: number): ControllerState {
 }
 
 /**
- * The state after a reading (value 1 is the target). Without a reading the state does not change; after 8 s without one
- * it is reset to the state without load.
+ * Returns the controller's state after a reading, in which 1 is the target. Without a reading, the state does not
+ * change. After 8 s without one, the state is reset.
  */
 export function advanceController(
   state: ControllerState,

@@ -11,7 +11,10 @@ const GOOD = 0.7;
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
-/** The level of an idle worker: full utilization takes 28 s (3.5 samples of 8 s at Stripe) to raise it to 0. */
+/**
+ * The level of an idle worker. At full utilization, the level rises from there to 0 in 28 s (3.5 samples of 8 s at
+ * Stripe).
+ */
 const REST_US = -28_000_000;
 /** How often utilization is measured. */
 export const LADDER_PERIOD_US = 1_000_000;
@@ -19,8 +22,8 @@ export const LADDER_PERIOD_US = 1_000_000;
 const SILENCE_US = 8 * LADDER_PERIOD_US;
 
 /**
- * The state of the ladder. The level is a time at full utilization, in whole microseconds to keep sums exact. It is -28
- * s on an idle worker. Shedding starts at 0, and everything is shed at 120 s.
+ * The state of the ladder. The level is a time at full utilization: -28 s on an idle worker, 0 where shedding starts,
+ * and 120 s where everything is shed. It is in whole microseconds to keep sums exact.
  */
 export interface LadderState {
   readonly levelUs: number;

@@ -160,7 +160,8 @@ interface Watcher {
 }
 
 /**
- * Holds the watcher weakly: a signal can live as long as the process, and must not retain shedders of tests or reloads.
+ * Holds the watcher weakly, because a signal can live as long as the process and must not retain shedders of tests or
+ * reloads.
  */
 function watchSignal(signal: Signal, watcher: Watcher): void {
   const watched = weakly(watcher);
@@ -172,7 +173,9 @@ function watchSignal(signal: Signal, watcher: Watcher): void {
   disregard(stop);
 }
 
-/** Not inlined: a closure in `watchSignal` could retain all its variables, also `watcher`. */
+/**
+ * A separate function, because a closure inside `watchSignal` could retain all variables there, including `watcher`.
+ */
 function weakly(watcher: Watcher): () => Watcher | undefined {
   if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers before May 2025
   const weak = new WeakRef(watcher);

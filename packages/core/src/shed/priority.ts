@@ -53,7 +53,10 @@ export class Ranking<Raw = unknown> {
     this.isTest = options.isTest;
   }
 
-  /** If `classify` or `isTest` fails, calls `fault` and uses the next rule: `isTest`, then the method. */
+  /**
+   * Returns the rank of a request. If `classify` or `isTest` fails, calls `fault` and uses the next rule: `isTest`,
+   * then the method.
+   */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
       const own: unknown = this.classify?.(request);

@@ -6,8 +6,8 @@ import type { Step } from '../contract/store.js';
 export type StateChanges = ReadonlyMap<string, StateText | undefined>;
 
 /**
- * Decides the steps of one call on the stored texts. It has no side effects and never throws. A retried transaction may
- * call it again; only the last call counts.
+ * Decides on the steps of one call, and returns the texts to write. It has no side effects and never throws. A retried
+ * transaction may call it again; only the last call counts.
  *
  * @param texts the stored texts, in the order of the names; undefined if there is none
  * @param nowUs the clock of the database, in whole microseconds since the epoch

@@ -140,7 +140,7 @@ class TextGroup {
     this.steps = steps;
   }
 
-  /** May be called again, because a backend may retry its transaction. */
+  /** Decides on the whole group. A backend that retries its transaction calls this again. */
   decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();

@@ -35,8 +35,8 @@ export class Calls implements ProbeSender {
 
   /**
    * Returns the result of `then(answers)`, or of `failed(error)` if the call fails. All steps of a call must depend on
-   * the same part of the store. The breaker doesn't count background calls: their failures must not keep requests
-   * from the store.
+   * the same part of the store. The breaker doesn't count background calls, because their failures must not keep
+   * requests from the store.
    */
   callStore<Value>(
     steps: readonly Step[],

@@ -1,4 +1,4 @@
-/** Checks the option `store`: a Redis client passed by mistake would otherwise silently leave every limit open. */
+/** Checks the option `store`. Otherwise a Redis client passed by mistake would silently leave every limit open. */
 
 import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
 import type { Clock } from '../base/clock.js';
@@ -47,7 +47,7 @@ export function checkClientOptions(options: ClientOptions): void {
   for (const method of ['settingsOf', 'overrideOf']) checkHas('control', method, options.control);
 }
 
-/** Throws for a clock that a memory store doesn't use: advancing it in a test would have no effect. */
+/** Throws if `clock` is not the clock of the memory store, because advancing it in a test would have no effect. */
 function checkClocks(store: Store & { readonly clock?: Partial<Clock> }, clock: unknown): void {
   const { sync, clock: own } = store;
   const counts = sync === true && typeof own?.nowUs === 'function';

@@ -29,7 +29,10 @@ const FIRST_SAMPLES = 10;
 /** By default, a call is slow if it takes this much longer than the median. */
 const MARGIN_US = 10_000;
 
-/** Outcomes of a call. A bucket counts all calls at offset 0, failed ones at FAILED, and slow ones at SLOW. */
+/**
+ * Outcomes of a call, and their offsets in a bucket. A bucket counts failed calls at FAILED, slow ones at SLOW, and all
+ * calls at offset 0.
+ */
 const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
@@ -67,7 +70,10 @@ class Health {
     return isFirst;
   }
 
-  /** @param isRelapse whether the part was slow shortly before: then slow calls in one second suffice */
+  /**
+   * @param isRelapse whether the part was slow shortly before. If so, slow calls in a single second suffice for a
+   * diagnosis
+   */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;
     let failed = 0;
@@ -86,7 +92,10 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** After slow calls, the samples are dropped too, because they would make slow calls look usual. */
+  /**
+   * Forgets the counted calls. If they were slow, also drops the samples, because slow calls would otherwise look
+   * usual.
+   */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -125,7 +134,10 @@ export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /** False on Workers, where timers end with their request and the clock stands still during computation. */
+  /**
+   * Whether turns are counted. False on Workers, where timers end with their request and the clock stands still during
+   * computation.
+   */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -134,7 +146,8 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a late answer arrived late. If not, only this process has read it late.
+   * Returns whether a late answer shows that the store is slow. If few turns have passed since the call, the event loop
+   * was slow instead.
    *
    * @param then {@link now} at the time of the call
    * @param unknown the result if turns were not counted at that time
@@ -162,8 +175,8 @@ type Listener = (event: BreakerEvent) => void;
 
 /**
  * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
- * longer requested. If no part can be replaced, all further parts share one state, whose breaker opens once this many
- * of them have failed without a success in between.
+ * longer requested. If there is none to replace, all further parts share one state. The breaker of that state opens
+ * once this many parts have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -190,7 +203,10 @@ export class CircuitBreaker {
   readonly log: OutageLog;
   readonly clock: Clock;
   readonly turns: LoopTurns;
-  /** Once the map is full, the least recently called part comes first. */
+  /**
+   * The parts with separate states. When the map is full, the least recently called part comes first, to be replaced
+   * first.
+   */
   private readonly parts = new Map<string, StorePart>();
   private readonly others = new StorePart(OTHER_PARTS);
   /** The parts in {@link others} that have failed since the last call that succeeded. */
@@ -217,8 +233,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Returns an error if these steps should not be sent to the store. They must all lie in one part. Returns a promise
-   * if this request sends the probe and must wait for it. Background calls never send the probe.
+   * Returns an error if these steps should not be sent to the store. If this request must wait for a probe that it
+   * sends, returns a promise. All steps must lie in one part. Background calls never send the probe.
    */
   bar(
     steps: readonly Step[],
@@ -451,8 +467,8 @@ function unasked(reason: BreakerEvent['reason']): SpillwayError {
 }
 
 /**
- * Whether an error says nothing about the store: it was thrown before sending, or the store rejected only the content
- * of this call.
+ * Whether an error says nothing about the store. Such an error was thrown before sending, or the store rejected only
+ * the content of this call.
  */
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
@@ -465,7 +481,7 @@ class StorePart {
   failures: number = 0;
   /** When a call last failed, was slow, or was skipped because the breaker was open. */
   badUs: number = -Infinity;
-  /** Calls that began before this moment are ignored: they were made before the breaker closed. */
+  /** When the breaker last closed. Results of calls that began before this moment are ignored. */
   closedUs: number = -Infinity;
   reason: BreakerEvent['reason'] = 'failures';
   /** How long probes must succeed before the breaker closes. At 0, one success is enough. */

@@ -31,7 +31,7 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
-  /** False on hosts where a timer ends with the request that set it. */
+  /** Whether calls share timers. False on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
   private last: Waiting | undefined;
 

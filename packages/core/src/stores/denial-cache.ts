@@ -1,9 +1,9 @@
 /**
- * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the
- * key's `retryAfterMs` has passed.
+ * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the key's
+ * `retryAfterMs` has passed.
  *
- * Guards ask the cache before they send any step. A cache around the store would often know the answer for only one of
- * the limits that share a call, so it could not replace the call.
+ * Guards ask the cache before they send any step. A wrapper of the store could not save a call for several limits,
+ * because the cache often knows the answer for only one of them.
  */
 
 import { measure } from '../algorithms/decide.js';
@@ -17,7 +17,7 @@ import type { Step } from '../contract/store.js';
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/** Limits the rules per limiter: clients may be able to choose their plan, and each plan may have a rule. */
+/** Maximum number of rules per limiter. Each plan may have a rule, and clients may be able to choose their plan. */
 const MOST_CODES = 64;
 const SWEEP = 2;
 
@@ -25,8 +25,8 @@ const SWEEP = 2;
 const LONGEST_US = 60_000_000;
 
 /**
- * The number of slots for the time of the last refund or reset; a hash of the key selects the slot. Answers to calls
- * from before that time are not cached. If keys share a slot, only fewer answers are cached.
+ * The number of slots. A slot stores when a key was last refunded or reset, and a hash of the key selects it. Answers
+ * to calls from before that time are not cached. If keys share a slot, fewer answers are cached, which does no harm.
  */
 const SLOTS = 1_024;
 
@@ -92,8 +92,8 @@ export class DenialCache {
   }
 
   /**
-   * A refund evicts the entry of its key, and a reset evicts all entries of its limiter and key. Call this when the
-   * step is sent and again when it is answered, because denials can arrive in between.
+   * Evicts the entry that a refund makes wrong. For a reset, evicts all entries of the limiter and key. Call this when
+   * the step is sent and again when it is answered, because denials can arrive in between.
    */
   forgetDenials(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();
@@ -186,7 +186,8 @@ export class DenialCache {
   }
 
   /**
-   * Evicts expired entries among the next few. Lookups alone don't suffice, because a key may never be requested again.
+   * Checks the next few entries, and evicts those that have expired. Lookups alone don't suffice, because a key may
+   * never be requested again.
    */
   private sweep(): void {
     const { table } = this;
@@ -225,12 +226,12 @@ interface Denial {
   readonly untilUs: number;
 }
 
-/** Numbers of an entry: expiry, the store's clock minus ours, cost, and up to five from the answer. */
+/** An entry has this many numbers: expiry, the store's clock minus ours, cost, and up to five from the answer. */
 const WIDTH = 8;
 
 /**
- * The table is flat because, with 40,000 keys, a cached denial takes 0.76 µs, and took 1.65 µs with an object per
- * entry.
+ * The entries, in flat arrays. With 40,000 keys, a cached denial takes 0.76 µs. With an object per entry, it took 1.65
+ * µs.
  */
 class DenialTable {
   private numbers = new Float64Array(64 * WIDTH);

@@ -14,8 +14,8 @@ import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
 import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group-parts.js';
 
 /**
- * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
- * `onStoreError` is a rule, the fallback counters decide. They also count the requests that an asynchronous store
+ * Calls a store. If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`.
+ * If `onStoreError` is a rule, the fallback counters decide. They also count the requests that an asynchronous store
  * admits, so that they are current when the store fails.
  */
 export class Fallback {
@@ -31,7 +31,7 @@ export class Fallback {
     this.breaker = breaker;
   }
 
-  /** There is an answer for every step, even if the store fails. */
+  /** Calls `then` with an answer for every step, even if the store fails. */
   askWithFallback<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
@@ -69,7 +69,7 @@ export class Fallback {
     );
   }
 
-  /** Undefined if the group lies in one part. Steps of one key are always in the same part. */
+  /** Returns the parts of the group; undefined if it lies in one part. Steps of one key are always in the same part. */
   private parts(steps: readonly Step[]): readonly Part<string>[] | undefined {
     const { store } = this;
     if (!store?.domainOf || steps.every(({ key }) => key === steps[0]?.key)) return undefined;
@@ -85,9 +85,10 @@ export class Fallback {
   }
 
   /**
-   * Decides by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
-   * decided first, without charging: if a step there is rejected, the other parts only get `look` steps. If all steps
-   * pass, the fallback counters are charged at the end.
+   * Asks a group of several parts. For parts whose breaker is open or that fail, `onStoreError` decides.
+   *
+   * Parts with an open breaker are decided first, without charging. If a step there is rejected, the other parts only
+   * get `look` steps. If all steps pass, the fallback counters are charged at the end.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -201,8 +202,8 @@ export class FallbackCounters {
   }
 
   /**
-   * Renews and releases permits in these counters when the step is sent, whether or not it reaches the store. Waiting
-   * for the answer would be wrong: if the permit was released meanwhile, the renewal would take it again.
+   * Renews and releases permits in these counters when the step is sent, whether or not it reaches the store. If a
+   * renewal waited for the store's answer, it could take a permit again that was released meanwhile.
    */
   notePermits(steps: readonly Step[]): void {
     if (!steps.some(keepsPermit)) return;

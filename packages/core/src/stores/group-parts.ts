@@ -53,7 +53,7 @@ export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): 
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** With `always`, the steps are refunds, which are sent even after the deadline. */
+/** Sends steps to a part. With `always`, the steps are refunds, which are sent even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,
@@ -64,8 +64,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
 
 /**
  * Sends all parts at once and returns the answers in the order of the whole group. If a part rejects, the charges of
- * the others are refunded; until then, these charges may cause rejections of other callers. Distinct items are only
- * looked up at first, and added in a second call once all parts pass.
+ * the others are refunded. Until then, these charges may cause rejections of other callers. Steps that count distinct
+ * items only look them up at first, and add them in a second call once all parts pass.
  *
  * @param answerFailed answers the steps of a failed part. If omitted, a failed part fails the group, unless another
  * part rejects the group; the failed steps then get answers with `failure`
@@ -81,8 +81,10 @@ export async function askParts<Name>(
   let failed: PromiseRejectedResult | undefined;
 
   /**
-   * Sends the parts as in `sent`, where some `take` steps may have become `look` steps. Returns whether the group
-   * passes.
+   * Asks the parts, and returns whether the group still passes.
+   *
+   * @param own the parts with their original steps
+   * @param sent the parts to send, in which `look` steps may replace `take` steps
    */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(
@@ -146,8 +148,8 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
 }
 
 /**
- * Marks a rejection that must not be cached: another group, which is rejected too, may have caused it by charges that
- * will be refunded.
+ * Marks a rejection that must not be cached. It may be caused by charges of another group that was rejected too, and
+ * these charges will be refunded.
  */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };

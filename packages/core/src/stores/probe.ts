@@ -28,8 +28,9 @@ interface ProbeOptions {
 }
 
 /**
- * Sends an attempt every `everyUs` by a timer. After ten seconds without requests, the pauses grow to five seconds.
- * Where timers end with the request that set them, the next request finds the attempt overdue and sends it.
+ * Asks a store that has failed whether it works again. A timer sends an attempt every `everyUs`. After ten seconds
+ * without requests, the pauses grow to five seconds. Where timers end with the request that set them, the next request
+ * finds the attempt overdue and sends it.
  */
 export class Probe {
   private question: Step;
@@ -57,8 +58,9 @@ export class Probe {
   }
 
   /**
-   * Call this when a request would have called the store. Sends an attempt if one is overdue. Returns its promise if
-   * the request must wait for it: after ten seconds without requests, or if nothing else would keep the attempt alive.
+   * Call this when a request would have called the store. Sends an attempt if one is overdue. If this returns the
+   * attempt's promise, the request must wait for it. That is the case after ten seconds without requests, or if nothing
+   * else would keep the attempt alive.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
@@ -86,8 +88,8 @@ export class Probe {
   }
 
   /**
-   * Whether an attempt is in flight. One that stays unanswered counts as lost, because on Workers an attempt can end
-   * along with the incoming request that sent it.
+   * Whether an attempt is in flight. An attempt without an answer counts as lost after some time, because on Workers it
+   * can end along with the request that sent it.
    */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;

@@ -113,7 +113,7 @@ class RemoteLink implements StoreLink {
     this.state.counters.forgetKey(limiter, key);
   }
 
-  /** Yields to the event loop, because a store's promise may settle without any I/O. */
+  /** Lets the event loop run now and then, because a caller that only awaits settled promises would block it. */
   private inTurns<Value>(
     answered: Eventually<Value>,
     { length }: readonly Step[],

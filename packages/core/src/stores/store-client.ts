@@ -93,7 +93,7 @@ export class StoreClient implements UpkeepClient<Step> {
   }
 }
 
-/** Maximum size of the releases that wait for a store to come back: a million permits can end during an outage. */
+/** Maximum size of the releases that wait for a store to come back. During an outage, a million permits can end. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
 class SharedState {
@@ -121,7 +121,7 @@ function sharedState(store: Store, clock?: Clock): SharedState {
 
 const KEPT = 10_000;
 
-/** Makes sure that limiters that share a store and a name also share their numbers. */
+/** Throws if limiters with the same store and name have different numbers. */
 class NameRegistry {
   private readonly rules = new Map<string, Rule>();
   private readonly store: Store;

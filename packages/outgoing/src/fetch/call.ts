@@ -52,7 +52,7 @@ interface HostClasses {
   };
 }
 
-/** Call it at each use, because frameworks and tests replace these globals. */
+/** Returns the current classes of the host. Call it at each use, because frameworks and tests replace these globals. */
 export function hostClasses(): HostClasses {
   return globalThis as unknown as HostClasses;
 }
@@ -118,8 +118,8 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 }
 
 /**
- * Browsers hide the target of a redirect, and only the runtime knows to which response `integrity` applies. In both
- * cases, `fetch` follows the redirects.
+ * Whether this code may follow redirects in place of `fetch`. It may not in browsers, because they hide the target of a
+ * redirect. It may not with `integrity`, because only the runtime knows to which response that applies.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;

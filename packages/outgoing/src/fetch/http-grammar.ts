@@ -23,7 +23,10 @@ export function parseHttpDate(text: string, nowMs: number): number | undefined {
   return parts ? instantOf(parts[6], parts[1], parts[2], parts.slice(3)) : undefined;
 }
 
-/** A two-digit year that would be more than 50 years ahead belongs to the century before. */
+/**
+ * Returns the instant of a date with a two-digit year. A year that would be more than 50 years ahead belongs to the
+ * century before.
+ */
 function withCentury(parts: RegExpExecArray, nowMs: number): number | undefined {
   const century = Math.floor(new Date(nowMs).getUTCFullYear() / 100);
   const [, day, month, year] = parts;

@@ -41,7 +41,7 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, 0 to 1, as a share of the pause (after a spent quota, of one period).
+   * The longest random addition to a pause, 0 to 1: a share of the pause or, after a spent quota, of one period.
    * Default 0.2.
    */
   readonly jitter?: number | undefined;

@@ -82,7 +82,7 @@ class PacedCall {
   }
 
   /**
-   * Returns false if the result is not a redirect to follow. Otherwise, the next try calls the target.
+   * Makes the next try call the target of a redirect. Returns false if the result is not a redirect to follow.
    *
    * @throws TypeError for redirects that make `fetch` reject
    */
@@ -174,8 +174,8 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
 }
 
 /**
- * Does not recognize an abort with a custom reason. Such a call may be retried, but the shaper rejects the retry,
- * because its signal is aborted.
+ * Whether an error is an abort or a timeout. An abort with a custom reason is not recognized. Such a call may be
+ * retried, but the shaper rejects the retry, because the signal of the call is aborted.
  */
 function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;

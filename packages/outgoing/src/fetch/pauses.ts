@@ -74,7 +74,7 @@ export class Pauses {
   private readonly hostPauses: HostPauses;
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
-  /** The time from the last response that showed a spent quota until its pause was stored. */
+  /** The time from a response that shows a spent quota until its pause is stored, as last measured. */
   private pauseLagMs = 0;
   /** How long the store took to save the last pause; undefined before the first pause. */
   private storeMs: number | undefined;

@@ -12,12 +12,12 @@
  *    the shaper starts at most one call per period: if a response shows 9 more used units than the first response of
  *    its window, at least 9 periods of the window have passed. The wait is shortened by that time, but by at most one
  *    second, or two seconds between two dates.
- * 4. *The pace is a wait, too.* No pause is needed if the shaper needs the rest of the window anyway, because it starts
- *    the calls for the remaining units, and one more, at its own pace.
+ * 4. *The pace is a wait, too.* At its own pace, the shaper needs some time to start the calls for the remaining units
+ *    and one more. If the window ends within that time, no pause is needed.
  *
  * The third correction is wrong if other clients use the same quota, or if a call costs several units. Then the server
  * rejects calls. After a second rejection within thirty windows, each wait gets a margin for thirty windows. Each
- * rejection in that time multiplies the margin, and restarts the thirty windows.
+ * rejection in that time multiplies the margin, and the time begins again.
  */
 
 import type { Remaining } from './response-headers.js';
@@ -40,8 +40,8 @@ interface SpentQuota {
 const MAX_LIMITS = 8;
 
 /**
- * If two rejections come within the minimum number of windows, each wait gets a margin for as many windows. If
- * rejections keep coming, this time doubles, up to the maximum.
+ * If two rejections come within this many windows, waits get a margin for as many windows. If rejections continue after
+ * that, the time doubles, up to the maximum.
  */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;

@@ -84,7 +84,8 @@ function onlyQuota(headers: ResponseHeaders): number | undefined {
 }
 
 /**
- * Drafts 8 to 11: `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored, because they state no time.
+ * Reads the header of drafts 8 to 11, such as `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored,
+ * because they state no time.
  */
 function readList(field: string): readonly Remaining[] | undefined {
   return parseList(field)?.flatMap(({ name, parameters }) => {

@@ -68,7 +68,7 @@ export class JobQueue {
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** Also counts calls for jobs that were aborted meanwhile. */
+  /** How many calls for slots are pending, including those for jobs that were aborted meanwhile. */
   private pendingTakes = 0;
   private isChecking = false;
   private lastStartUs = -Infinity;
@@ -76,7 +76,7 @@ export class JobQueue {
   private refillFromUs = -Infinity;
   private isCancelling = false;
   private cancelling: Promise<void> | undefined;
-  /** How far the store's queue lags behind the slots that it had granted before it lost its data. */
+  /** If the store has lost its data, all its slots are delayed by this time. See {@link detectLoss}. */
   private lostUs = 0;
 
   constructor(key: string, host: JobQueueHost) {
@@ -202,7 +202,10 @@ export class JobQueue {
     return slot;
   }
 
-  /** Counts the start of a reservation on its slot. Returns when the work may start, by this process's clock. */
+  /**
+   * Counts the start of a reservation on its slot. Returns the time at which the work may start, by this process's
+   * clock.
+   */
   reserveSlot(slot: Slot, nowUs: number): number {
     const startUs = Math.max(this.startUs(slot), nowUs);
     this.countStart(slot, startUs, nowUs);
@@ -210,7 +213,7 @@ export class JobQueue {
     return startUs;
   }
 
-  /** If no job needs the slot, cancels it in the store. */
+  /** Adds a slot for the next job. If no job needs the slot, cancels it in the store. */
   addSlot(slot: Slot): void {
     for (const pace of this.localPaces) pace.uncount(slot);
     this.schedule.addSlot(slot);
@@ -300,7 +303,7 @@ export class JobQueue {
     }
   }
 
-  /** A new job must not use a void or past slot. The timer that removes these slots may run too late. */
+  /** Removes void and past slots, which a new job must not use. The timer that removes them may run too late. */
   private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);
@@ -330,7 +333,8 @@ export class JobQueue {
   }
 
   /**
-   * When the oldest job is rejected. This is some time after its deadline, because a job may start later than its slot.
+   * When the oldest job is rejected unless it has started. This is some time after its deadline, because a job may
+   * start later than its slot.
    */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
@@ -507,7 +511,10 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** The fallback had no room for the pause, or granted the slot before it heard of the pause. */
+  /**
+   * Whether the fallback granted this slot inside a pause. It may have had no room for the pause, or granted the slot
+   * before it heard of the pause.
+   */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }
@@ -550,8 +557,8 @@ export class JobQueue {
   }
 
   /**
-   * A store that grants a slot before slots granted earlier has lost its data. Then the queue delays all later slots of
-   * the store by the same time, because they must come after the slots granted earlier.
+   * Notices when the store has lost its data: it then grants a slot that comes before slots granted earlier. From then
+   * on, the queue delays all slots of the store by the same time, so that they come after the earlier ones.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.

@@ -84,8 +84,8 @@ export class Job {
   }
 
   /**
-   * Settles as the work does, or as soon as the job is aborted. Only the function that awaited {@link ready} may call
-   * it, because the work must run in the async context of the job's caller.
+   * Runs the work. The promise settles as the work does, or as soon as the job is aborted. Only the function that
+   * awaited {@link ready} may call this, because the work must run in the async context of the job's caller.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {

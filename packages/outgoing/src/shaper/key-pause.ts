@@ -10,7 +10,10 @@ export class KeyPause {
   private pausedUntil: Instant | undefined;
   /** A check found no pause for starts up to this instant, so these starts need no second check. */
   private checkedUs = -Infinity;
-  /** The end of the pause that this process began, until the store reports a pause as long; otherwise -Infinity. */
+  /**
+   * The end of the pause that this process began. -Infinity if there is none, or once the store has reported a pause at
+   * least as long.
+   */
   private ownUs = -Infinity;
   private sendUntilUs = -Infinity;
   /** When to resend the pause that the store failed to save; Infinity if the store has it, or a call is pending. */

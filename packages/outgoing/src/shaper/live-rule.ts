@@ -18,7 +18,10 @@ export interface RuleInForce<R extends Rule> {
   readonly onStoreError: StoreErrorPolicy;
 }
 
-/** `of` looks up the plan of a key. `pick` takes the numbers of one rule from it. */
+/**
+ * How to find a rule's numbers for a key: `of` looks up the plan of the key, and `pick` takes the numbers from the
+ * plan.
+ */
 interface Plan {
   readonly of: (key: string) => ShaperPlan | undefined;
   readonly pick: (plan: ShaperPlan) => Partial<RuleNumbers> | undefined;
@@ -87,7 +90,10 @@ export class LiveRule<R extends Rule> {
     return found;
   }
 
-  /** Reports an error or invalid numbers of the plan as a fault, and returns undefined. */
+  /**
+   * Returns the numbers of the plan for a key; undefined if there is no plan. If the plan fails or its numbers are
+   * invalid, reports a fault and returns undefined.
+   */
   private readPlan(
     { of, pick }: Plan,
     key: string,
@@ -118,7 +124,7 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  /** If the numbers are invalid, reports a fault and returns the declared rule. */
+  /** Returns the rule with the live numbers. If they are invalid, reports a fault and returns the declared rule. */
   private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
       return this.withPolicy(this.make(this.changed(numbers, limits)));

@@ -105,7 +105,9 @@ export class DecisionReporter {
     return this.client.isObserved;
   }
 
-  /** Call it in the async context of the job, when the job has stopped waiting. */
+  /**
+   * Tells observers how long a job waited. Call this in the async context of the job, when the job has stopped waiting.
+   */
   reportWait({ isAborted }: Job, isStarted: boolean, waitUs: number): void {
     const outcome = isStarted ? 'started' : isAborted ? 'aborted' : 'rejected';
     const event = { limiter: this.name, waitMs: waitUs / 1_000, outcome } as const;

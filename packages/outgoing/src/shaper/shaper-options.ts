@@ -43,8 +43,8 @@ export interface PaceNumbers {
 /** Options of every shaper: how many jobs run at once, and how long and how many jobs may wait. */
 export interface QueueOptions {
   /**
-   * Name in the store: 1 to 64 printable ASCII characters, including `/permits`, or `/` and the name of a pace, which
-   * the shaper appends. Required with a store. Default: the numbers, as in `4-per-1s`.
+   * Name in the store: 1 to 64 printable ASCII characters, counting the suffix that the shaper appends (`/permits`, or
+   * `/` and a pace's name). Required with a store. Default: the numbers, as in `4-per-1s`.
    */
   readonly name?: string | undefined;
   /**
@@ -57,15 +57,15 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once, and an accepted job if it has
-   * waited that long. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. An accepted job is rejected
+   * after this wait. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys, 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Returns other numbers for a key. The declared ones apply to what it omits, and if it fails. It is called often, so
-   * it must be fast.
+   * Returns other numbers for a key. If it fails or omits a number, the declared one applies. Called often, so it must
+   * be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
@@ -169,7 +169,10 @@ export interface DeclaredPace extends PaceNumbers {
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
-  /** Whether no pace was declared. The shaper then has one unlimited pace, because a pace's count stores pauses. */
+  /**
+   * Whether no pace was declared. The shaper then has one unlimited pace, because pauses are stored with the count of a
+   * pace.
+   */
   readonly isUnlimited: boolean;
   readonly maxConcurrent: number | undefined;
   readonly leaseUs: number;

@@ -58,8 +58,8 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * starts every 250 ms. Work that comes too early is not rejected, but waits for its slot, at most `maxWait`.
  *
  * - `schedule` waits for a slot, runs the work and settles as the work does. A waiting job keeps the process alive.
- * - `reserve` returns when work may start, and leaves the start to you. `reserveFirst` tries several keys, and reserves
- *   a slot of the first key whose wait is at most `maxWait`. A rejected reservation takes nothing.
+ * - `reserve` returns the time at which work may start, and leaves the start to you. `reserveFirst` tries several keys,
+ *   and reserves a slot of the first key whose wait is at most `maxWait`. A rejected reservation takes nothing.
  * - `pause` holds back all starts of a key in every process.
  *
  * Jobs with the same key and cost start by priority, then in order of arrival, as long as each accepted job still

@@ -34,7 +34,7 @@ export class Instant {
     return new Instant(this.us + us, this.time);
   }
 
-  /** The result is exact if both instants are by the same clock. */
+  /** Whether this instant is earlier. The result is exact if both instants are by the same clock. */
   isBefore(other: Instant): boolean {
     return this.time === other.time ? this.us < other.us : this.localUs < other.localUs;
   }

@@ -10,12 +10,14 @@ const MEMORY_US = 10_000_000;
 const MAX_DOMAINS = 1_000;
 
 /**
- * How far the clock of one server is ahead of this process's clock.
+ * Estimates how far the clock of one server is ahead of this process's clock.
  *
- * The offset is the largest difference between the store's time at a decision and this process's time when the answer
- * arrived. It is too small by the latency of the fastest answer, so a converted instant is never too early. The
- * difference between the store's time and this process's time when the request was sent is at least the true offset. If
- * it is smaller than the known offset, the store's clock was set back.
+ * Each answer gives a lower bound: the store's time at the decision minus this process's time when the answer arrived.
+ * The largest of these bounds is used. It is too small by the latency of the fastest answer, so a converted instant is
+ * never too early.
+ *
+ * The store's time minus this process's time when the request was sent is an upper bound. If it is smaller than the
+ * known offset, the store's clock was set back.
  */
 export class StoreTime {
   private latest = -Infinity;
