@@ -78,8 +78,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * Returns the body as an object or as text, because outer middleware may change only these. If Koa would turn the
- * result into other bytes, the body stays bytes.
+ * Returns the body as an object or as text if possible, because outer middleware may not handle bytes. If Koa would
+ * turn the result into other bytes, the body stays bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();
