@@ -3,7 +3,7 @@ import { paint } from './paint.js';
 
 const ANYWAY = 'even if no process has announced the limiter';
 
-/** Makes the help mark required options. Only subcommands that are added afterwards inherit this. */
+/** Sets the format of the help. Only subcommands that are added afterwards inherit it. */
 export function withMarks(program: Command): Command {
   return program.configureHelp({
     styleTitle: (title) => paint('bold', title),

@@ -23,7 +23,7 @@ interface ConnectionOptions extends CommonOptions {
 
 const DEADLINE_MS = 5_000;
 
-/** How long to wait until a sentinel rejects a connection. A slower sentinel counts as reachable. */
+/** How long to wait for a connection to a sentinel. If a sentinel has not answered by then, it counts as reachable. */
 const PROBE_MS = 500;
 
 const DEFAULT_PREFIX = 'spw:';
@@ -84,7 +84,10 @@ function isMoved(error: unknown): boolean {
   return isSpillwayError(error) && error.kind === 'moved';
 }
 
-/** `--redis` disables SPILLWAY_SENTINEL_MASTER, because that name belongs to the address in REDIS_URL. */
+/**
+ * Returns the name of the master. With `--redis`, SPILLWAY_SENTINEL_MASTER is ignored, because it belongs to the
+ * address in REDIS_URL.
+ */
 function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | undefined {
   if (sentinelMaster !== undefined || redis !== undefined) return sentinelMaster;
   return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
@@ -180,7 +183,7 @@ function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
   });
 }
 
-/** The message must not contain the user or the password. */
+/** Returns an error whose message does not contain the user or the password. */
 function unreachable(
   place: RedisPlace,
   sentinelMaster: string | undefined,

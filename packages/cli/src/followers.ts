@@ -3,7 +3,7 @@ import { isSpillwayError } from '@spillway/core';
 import type { Follower, RedisControl } from '@spillway/redis';
 import { type Followed, followedBy } from './in-force.js';
 
-/** Processes poll twice a second by default, so this wait is enough. */
+/** How long to wait until processes have applied a change. By default, they poll twice a second. */
 const WAIT_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 

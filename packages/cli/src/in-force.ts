@@ -38,7 +38,7 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
 }
 
 /**
- * A shaper has no mode and no share, because without enforcement, calls would exceed the pace that another service
+ * A shaper has no mode and no share. Without enforcement, it would let calls exceed the pace that another service
  * allows.
  */
 export function isShaper({ declared }: KnownLimiter): boolean {
@@ -78,8 +78,8 @@ export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined
 }
 
 /**
- * Whether a live limit is above the highest that the algorithm allows. A factor needs no check, because the limiter
- * caps its result.
+ * Whether a live limit is above the highest that the algorithm allows. A `factor` needs no check, because the limiter
+ * caps the multiplied limit.
  */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);

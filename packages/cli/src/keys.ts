@@ -46,7 +46,7 @@ const DONE_UNTOLD =
   'Its counts are deleted. But Redis is full, so processes were not notified: one that has cached a rejection of the ' +
   'key may repeat it until the wait that it announced has passed.';
 
-/** A reset finds all registered counts of the key, whatever its rule is. */
+/** The rule of a reset. Any rule will do, because a reset finds all registered counts of the key. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
 const RATES: readonly Algorithm[] = [
@@ -56,7 +56,7 @@ const RATES: readonly Algorithm[] = [
   'sliding-window-counter',
 ];
 
-/** The prefix that distinguishes addresses and lists of parts from keys that are strings. */
+/** The prefix of keys that are addresses or lists of parts, to distinguish them from keys that are strings. */
 const ADDRESS_MARK = '@';
 
 export function namesKey({ key, address }: KeyOptions & { readonly key?: string }): boolean {
@@ -116,8 +116,8 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
 }
 
 /**
- * The rules of a key's own live limits. A reset must name them, because the registry of a key's counts is bounded and
- * may lack theirs.
+ * The rules of a key's own live limits. A reset must name these rules, because the registry of counts is bounded, so it
+ * may lack counts of these rules.
  */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
@@ -149,8 +149,8 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /**
- * Returns an empty list for claims, because each id has a separate count, and for algorithms that only a later release
- * knows.
+ * Returns an empty list for claims, because each id has a separate count. The list is also empty for algorithms that
+ * only a later release knows.
  */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
@@ -179,8 +179,8 @@ function microseconds(ms: number): number {
 }
 
 /**
- * Falls back to `billing` if this release or machine doesn't know the name, because `billing` never ends a stored
- * period.
+ * Falls back to `billing` if this release or machine doesn't know the name. A rule with `billing` uses the period that
+ * is stored with the count.
  */
 function calendarOf(name: string): Calendar {
   try {
@@ -194,8 +194,8 @@ interface Reset {
   /** If no process has announced the limiter, some counts of the key may not be found. */
   readonly isKnown: boolean;
   /**
-   * Whether processes were told to drop cached rejections. A full Redis deletes the counts, but can't store this
-   * message.
+   * Whether processes were told to drop cached rejections. A full Redis can delete the counts, but can't store the
+   * message to the processes.
    */
   readonly isTold: boolean;
 }

@@ -66,7 +66,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
 }
 
 /**
- * A limiter without claims would show all its keys as free.
+ * Rejects limiters without claims, because all their keys would be shown as free.
  *
  * @throws UsageError if the limiter is not an `idempotency()`
  */

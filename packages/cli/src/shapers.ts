@@ -17,7 +17,8 @@ import { table, untilOf } from './table.js';
 const PERMITS = '/permits';
 
 /**
- * A row of the table: a pace of a key, or its permits. Times are milliseconds since the epoch, by the clock of Redis.
+ * A row of the table: one pace of a key, or the permits of a key. Times are milliseconds since the epoch, by the clock
+ * of Redis.
  */
 interface Shown {
   readonly limiter: string;

@@ -83,7 +83,7 @@ export function approximateLimit<Raw = unknown>(
   return new ApproximateLimiter(options);
 }
 
-/** Its `step` already returns a decision, so the guard never calls the store for it. */
+/** Decides in `step`, so the guard never calls the store for this limiter. */
 class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
   readonly named = true;

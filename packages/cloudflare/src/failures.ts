@@ -11,7 +11,7 @@ interface PlatformError {
   readonly remote?: unknown;
 }
 
-/** The object may still have charged the call's steps. */
+/** The error of a failed call. The object may still have charged the steps of the call. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const kind = kindOf(asPlatformError(cause));

@@ -34,8 +34,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * Returns the response of `onRejected`; reports a fault and returns undefined if it gives none. If `onRejected` throws,
- * the status is 500, not that of the rejection.
+ * Returns the response of `onRejected`. If there is none, reports a fault and returns undefined. If `onRejected`
+ * throws, the status is 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,

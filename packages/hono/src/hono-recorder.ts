@@ -1,7 +1,7 @@
 import { type BodyWatcher, type Recorder, showBytes } from '@spillway/core/adapter';
 import type { Context } from 'hono';
 
-/** The entries of Hono's body cache that hold the whole body. Of a form, Hono caches only the parsed fields. */
+/** The entries of Hono's body cache that hold the whole body. For a form, Hono caches only the parsed fields. */
 const WHOLE = ['text', 'arrayBuffer', 'blob', 'json'];
 
 /** Reads the body from Hono's cache, if `c.req` has consumed it before the guard. */

@@ -78,8 +78,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may change only
- * these. The body stays bytes if Koa would turn that form into other bytes.
+ * Returns the body as an object or as text if possible, because outer middleware may not handle bytes. If Koa would
+ * turn the result into other bytes, the body stays bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();

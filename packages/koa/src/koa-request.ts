@@ -13,8 +13,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
 }
 
 /**
- * Koa mounts change `ctx.url`, but not `ctx.originalUrl`. An outer framework that mounts the app puts the target into
- * `req.originalUrl`.
+ * Returns the request target as the client sent it. Koa mounts change only `ctx.url`. If an outer framework mounts the
+ * app, the target is in `req.originalUrl`.
  */
 export function targetOf({ req, originalUrl }: Context): string {
   return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;

@@ -135,7 +135,7 @@ class Made implements OnApplicationShutdown {
     }
   }
 
-  /** Runs after the server has stopped, so requests in flight have got their slots by then. */
+  /** Closes the shapers. This runs after the server has stopped, so requests in flight could still use them. */
   async onApplicationShutdown(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {

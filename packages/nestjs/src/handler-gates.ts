@@ -12,7 +12,9 @@ export class HandlerGates {
   /** Gates are found by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /** The class (and method) from which each name was derived, to detect that two of them have the same name. */
+  /**
+   * For each derived name, its class (and method). Another class or method that would get the same name is an error.
+   */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';

@@ -84,7 +84,7 @@ export class HttpExchange extends NodeExchange {
   }
 }
 
-/** The code that sees the call end must call `releasePermits`. */
+/** The exchange of a call without an HTTP response. The code that sees the call end must call `releasePermits`. */
 export class MessageExchange implements Exchange {
   unanswered: Admission | undefined;
   private isClosed = false;
@@ -118,8 +118,8 @@ export class MessageExchange implements Exchange {
 const BEFORE = Symbol('spillway.fields-before');
 
 /**
- * The value that a header had before any call set it. Each call that shares the response then replaces the header of
- * the previous call, instead of appending to it.
+ * Returns the value that a header had before any call set it. So each call that shares the response replaces the header
+ * of the previous call, instead of appending to it.
  */
 function fieldBefore(response: PlatformResponse, name: string): unknown {
   const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };

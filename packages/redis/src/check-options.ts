@@ -8,7 +8,7 @@ interface Shared {
   readonly onFault?: unknown;
 }
 
-/** @param of the name of the function that takes these options, for messages */
+/** @param of names the function that takes these options, for messages */
 export function checkRedisOptions<Options extends Shared>(
   options: Options,
   of: string,

@@ -56,7 +56,7 @@ const SERVER_WIDE: ReadonlySet<string> = new Set([
   'noreplicas',
 ]);
 
-/** It is unknown whether the call was charged. */
+/** The error of a failed call. It is unknown whether the call was charged. */
 export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
@@ -116,7 +116,10 @@ export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
 }
 
-/** Other limiters may not need the permission that is missing here. */
+/**
+ * The error for a missing permission. It does not open the circuit breaker, because other limiters may not need the
+ * permission.
+ */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
   const command = DENIED_COMMAND.exec(text)?.[1];
   const what =
@@ -130,7 +133,10 @@ function wordOf(text: string): string | undefined {
   return UNAUTHENTICATED.test(text) ? 'NOAUTH' : WORD.exec(text)?.[1];
 }
 
-/** Advice for errors of a Cluster. A cluster client gets none for `CROSSSLOT`, because the store never mixes slots. */
+/**
+ * Advice for errors of a Cluster. With a cluster client, `CROSSSLOT` gets no advice, because the store never mixes
+ * slots.
+ */
 function hintFor(word: string, isCluster: boolean): string {
   if (!CLUSTER_WORDS.has(word)) return '';
   if (!isCluster) {

@@ -37,8 +37,8 @@ import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
 /**
- * How long a rejection is cached on a Cluster. It is short, because a group across slots may have caused the rejection,
- * and its charges are refunded a moment later.
+ * How long a rejection is cached on a Cluster. The time is short, because the charges that caused the rejection may be
+ * refunded a moment later, if another slot rejects their group.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -174,8 +174,8 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * Clears all counts of the limiter and key. Counts for which this process has a rule are cleared in the order of its
-   * calls. The others are cleared once Redis has listed them.
+   * Clears all counts of the limiter and key. Counts for which this process has a rule are cleared in the order in
+   * which it makes calls. The other counts are cleared after Redis has listed them.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -8,7 +8,7 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 
 const STORE_TIMEOUT_MS = 50;
 
-/** A warning is due at this round trip already, because under load it takes several times as long. */
+/** A warning is due if a round trip takes this long. Under load, round trips take several times as long. */
 const SLOW_MS = 10;
 
 /**
@@ -129,8 +129,8 @@ function role(info: ReadonlyMap<string, string>): Finding {
 }
 
 /**
- * @param quotas limiters with calendar windows; for them, eviction is a `problem`, because it deletes what callers have
- *   used of their quotas
+ * @param quotas names of limiters with calendar windows. If there are any, eviction is a `problem`, because Redis would
+ *   forget how much of their quotas is used
  */
 function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
@@ -284,8 +284,8 @@ function commandsRefused(commands: readonly string[]): Finding {
 }
 
 /**
- * Returns the command that Redis names in a permission error. If it names none, the user may not run scripts at all, so
- * this is `eval`.
+ * Returns the command that Redis names in a permission error. If Redis names none, the user may not run scripts at all,
+ * so the result is `eval`.
  */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';

@@ -15,7 +15,7 @@ const MARKS: Readonly<Record<Verdict, string>> = {
 class ProblemsFound extends Error {}
 
 /**
- * Writes one probe key and removes it.
+ * Checks Redis and prints what it found. To do so, it writes one probe key and removes it.
  *
  * @throws ProblemsFound
  */

@@ -72,7 +72,10 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** A client of sentinels has only their addresses in its options, so the node's address is read from its socket. */
+/**
+ * Returns the address of the node. With sentinels, the options of the client contain only the addresses of the
+ * sentinels, so the address of the node is read from the socket.
+ */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };

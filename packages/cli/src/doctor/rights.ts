@@ -1,7 +1,7 @@
 /**
- * Every command that scripts of the store and of the control call, with arguments that change only the probe key. `set`
- * runs first and makes the key a string that expires. Commands for other types then fail, so they can't create a key
- * without an expiry.
+ * Every command that is called by scripts of the store or of the control, with arguments that change only the probe
+ * key. `set` runs first and makes the key a string that expires. Commands for other types then fail, so they can't
+ * create a key without an expiry.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],
@@ -66,7 +66,10 @@ export function rightsFrom(reply: unknown): Rights {
   };
 }
 
-/** Errors of a command in a script don't contain the word NOPERM in Redis 6.2 and 7.0. */
+/**
+ * Recognizes a permission error. In Redis 6.2 and 7.0, such an error does not contain NOPERM if the command is in a
+ * script.
+ */
 export function isRefusal(error: string): boolean {
   return /NOPERM|no permission|can't (run|access)/i.test(error);
 }

@@ -1,7 +1,7 @@
 import type { StateChanges, StateText } from '@spillway/core/store';
 import type { ObjectStorage } from '../platform.js';
 
-/** The texts of an object, in `storage.kv`, because a separate SQL table costs more. */
+/** The texts that an object stores. They are in `storage.kv`, because a separate SQL table would cost more. */
 export class Rows {
   private readonly storage: ObjectStorage;
 
@@ -28,7 +28,7 @@ export class Rows {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Returns the time at which the next row expires; undefined if no row is left. */
+  /** Deletes expired rows. Returns the time at which the next row expires; undefined if no row is left. */
   deleteOver(nowUs: number): number | undefined {
     const { kv } = this.storage;
     const expired: string[] = [];

@@ -18,7 +18,7 @@ export class Sweep {
     this.pauseMs = pauseMs;
   }
 
-  /** Must be called first, because the alarm may be older than this instance of the object. */
+  /** Reads the alarm, which an earlier instance of the object may have set. Must be called first. */
   async load(): Promise<void> {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }

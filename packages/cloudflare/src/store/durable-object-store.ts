@@ -25,8 +25,8 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached. It is short, because if one object rejects a group, the charges in the others are
- * refunded, and their counts have room again.
+ * How long a rejection is cached. The time is short, because the charges that caused the rejection may be refunded a
+ * moment later, if another object rejects their group.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -39,8 +39,8 @@ const SKEW_US = 1_000_000;
 /** Options of {@link durableObjectStore}; all are optional. */
 export interface DurableObjectStoreOptions {
   /**
-   * A secret with which keys are hashed (HMAC-SHA-256) to name objects. Without it, their SHA-256 does not hide keys
-   * that can be guessed, such as addresses.
+   * A secret with which keys are hashed (HMAC-SHA-256) to name objects. Without it, SHA-256 is used, which does not
+   * hide guessable keys, such as addresses.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
@@ -175,8 +175,8 @@ export class ObjectStore implements DurableObjectStore {
 }
 
 /**
- * Whether a step can be sent again if the reply is lost. A step that ends or renews a permit or a claim can be, because
- * it has the id of the permit or claim.
+ * Whether a step can be sent again if the reply is lost. Steps that end or renew a permit or a claim contain its id, so
+ * repeating them is safe.
  */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;

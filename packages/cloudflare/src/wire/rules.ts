@@ -33,7 +33,10 @@ interface SentCalendar {
   readonly periods: readonly [previous: Period, current: Period, next: Period];
 }
 
-/** Three periods are enough, because the clocks of Workers and objects differ by less than a period. */
+/**
+ * Makes a calendar of three periods. These are enough, because the clocks of Workers and objects differ by less than a
+ * period.
+ */
 function calendarOf({ name, periods }: SentCalendar): Calendar {
   const [previous, current, next] = periods;
   return {

@@ -15,10 +15,7 @@ export class GroupCalls {
   private readonly encoder = new Encoder();
   private inFlight = 0;
 
-  /**
-   * @param again called with each group that had to wait, once the client is ready, so that the group can be batched
-   * with others
-   */
+  /** @param again puts a group into a batch again; called for each group that had to wait, once the client is ready */
   constructor(
     transport: Transport,
     script: Script,
@@ -35,7 +32,7 @@ export class GroupCalls {
     return this.inFlight === 0;
   }
 
-  /** If the client is not ready, each group waits until its own deadline. Never throws. */
+  /** Sends the groups. If the client is not ready, each group waits for it until its own deadline. Never throws. */
   pass(groups: readonly Group[]): void {
     const { transport, again } = this;
     if (transport.isReady) {

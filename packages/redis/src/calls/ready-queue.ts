@@ -20,7 +20,7 @@ const queues = new WeakMap<RedisClient, ReadyQueue>();
 export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
-  /** The next check of the waiting calls, unless the client reports a change before. Infinity if no call waits. */
+  /** When the waiting calls are checked next, unless the client reports a change earlier. Infinity if no call waits. */
   private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 
@@ -54,7 +54,9 @@ export class ReadyQueue {
 
   private readonly check = (): void => this.guarded(() => this.review());
 
-  /** If the client throws, fails the waiting calls. An exception in a timer would end the process. */
+  /**
+   * Runs `work`. If the client throws, the waiting calls fail, because an exception in a timer would end the process.
+   */
   private guarded(work: () => void): void {
     try {
       work();

@@ -1,18 +1,24 @@
 import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
-/** Clocks drift and are adjusted, so a reply is forgotten 10 to 20 s after it arrived, if there are newer ones. */
+/**
+ * A reply is used for 10 to 20 s, or longer if no newer ones arrive. Clocks drift and are adjusted, so older replies
+ * are forgotten.
+ */
 const MEMORY_US = 10_000_000;
 
 /**
- * Learns the offset of the server's clock. It is the maximum of (server's time at the decision) - (our time when the
- * reply was read). That is below the true offset by the latency of the fastest reply, so a call that is decided before
- * its translated deadline also gets its reply in time.
+ * Learns how far the server's clock is ahead. Each reply gives an estimate: the server's time at the decision minus our
+ * time when the reply was read. It is too low by the latency of the reply, so the highest estimate is used. A deadline
+ * that is translated with it is a little too early, which leaves time for the reply.
  */
 export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
-  /** The offset by the last reply only. It is right at once when the server's clock is set back. */
+  /**
+   * The estimate of the last reply. Unlike the highest estimate, it is right at once when the server's clock is set
+   * back.
+   */
   private last = 0;
   private sinceUs = 0;
   private isNew = false;
@@ -50,7 +56,10 @@ export class ServerTime implements Clock {
   }
 }
 
-/** More than any cluster has. At this number all nodes are dropped, so old addresses do not accumulate. */
+/**
+ * The maximum number of nodes, more than any cluster has. At this number, all are dropped, so old addresses do not
+ * accumulate.
+ */
 const MOST_NODES = 1_000;
 
 export class ServerTimes {

@@ -9,8 +9,8 @@ import { afterIdly, afterThisTurn } from '../host.js';
 const HUNG_US = 2_000_000;
 
 /**
- * How much longer to wait for a reply on a suspect connection. The client may have resent the oldest call on a new
- * connection.
+ * How much longer to wait for a reply on a suspect connection, because the client may have resent the oldest call on a
+ * new connection.
  */
 const GRACE_MS = 250;
 

@@ -37,6 +37,6 @@ export interface RedisClient {
    * on the client`.
    */
   readonly cure?: string;
-  /** Closes the connection to a node immediately, so that the client opens a new one. `''` is the only node. */
+  /** Closes the connection to a node immediately, so that the client opens a new one. The only node is called `''`. */
   reconnect?(node: string): void;
 }

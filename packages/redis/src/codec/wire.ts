@@ -56,8 +56,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 }
 
 /**
- * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. It doesn't say
- * whether the step is in shadow mode, because the group has no other step that it could reject.
+ * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. The form is the same
+ * in shadow mode, because a rejection makes a difference only to other steps of a group.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];

@@ -30,7 +30,8 @@ export function encodeChange(change: CheckedChange, dataSet: string): string[] {
 }
 
 /**
- * Format 1. A release ignores settings that it cannot read. So reading a new format must be released before writing it.
+ * A stored setting, in format 1. Releases ignore settings in formats that they don't know. So a release that reads a
+ * new format must come before one that writes it.
  */
 const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
 

@@ -236,7 +236,7 @@ class InRedis implements RedisControl {
     await this.writeChange(encodeChange(change, this.following.id));
   }
 
-  /** A negative `changed` says why nothing was restored. */
+  /** If `changed` is negative, it says why nothing was restored. */
   private async writeChange(args: string[]): Promise<{ changed: number; restored: number }> {
     const [changed, restored] = (await this.scripts.writeSettings(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();

@@ -47,7 +47,7 @@ const MINUTE_MS = 60_000;
 /** Bounds memory if processes keep restarting. */
 const MAX_PROCESSES = 1_000;
 
-/** Bounds how long a call keeps Redis busy. */
+/** How many reports one call reads. This bounds how long the call keeps Redis busy. */
 const READ_AT_ONCE = 10;
 
 /**

@@ -104,7 +104,9 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /** How often {@link changed} was called. A call during an announcement makes another one necessary. */
+  /**
+   * How often {@link changed} was called. If it is called during an announcement, another announcement is necessary.
+   */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;

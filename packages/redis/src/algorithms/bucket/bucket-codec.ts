@@ -11,7 +11,7 @@ import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
 /**
- * Refill times are limited to this one. No bucket takes longer to refill, so a larger refund would have no more effect.
+ * The longest refill time that is sent. No bucket takes longer to refill, so a longer time would have the same effect.
  */
 const MOST_REFILL_US = 2 ** 52;
 
@@ -55,8 +55,8 @@ export const bucket: Codec<BucketRule> = {
 };
 
 /**
- * The time that `cost` units take to refill. Unlike {@link refillTime}, it is exact for a cost above the burst. Refunds
- * need the exact time, because a `record` above the burst charged only the part that fits.
+ * The time that `cost` units take to refill. Unlike {@link refillTime}, it is exact for a cost above the burst. With
+ * debt, and in a queue, such a cost can be charged and refunded.
  */
 export function trueRefillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);

@@ -3,7 +3,7 @@ import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-/** The states of a claim, indexed by the number in the reply. The pattern matches the word that follows the number. */
+/** The states of a claim, indexed by the number in the reply. The pattern of a state matches the text in the reply. */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],
   ['running', /^k([\w-]{16})$/],
