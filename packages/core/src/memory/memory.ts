@@ -29,16 +29,16 @@ export class Memory implements OneStepStore {
   readonly clock: Clock;
   private readonly maxEntries: number;
   /** If given, a full store counts no new keys, but holds pauses and locks up to this many entries. */
-  private readonly forgives: number | undefined;
+  private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share. There, `idempotency()` creates the values. */
   readonly values: SyncValues | undefined;
 
-  constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives?: number) {
+  constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgivesUpTo?: number) {
     this.clock = clock;
     this.values = values;
     this.maxEntries = maxEntries;
-    this.forgives = forgives;
+    this.forgivesUpTo = forgivesUpTo;
   }
 
   link(): StoreLink {
@@ -133,7 +133,7 @@ export class Memory implements OneStepStore {
         ? noRoom(step, shelf, nowUs)
         : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
-    if (full && count === undefined && this.forgives) {
+    if (full && count === undefined && this.forgivesUpTo) {
       // New keys are not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
       const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
       return { ...looked, provisional: true };
@@ -183,7 +183,7 @@ export class Memory implements OneStepStore {
   }
 
   private overflows(nowUs: number, op?: Op): boolean {
-    const most = (op === 'hold' && this.forgives) || this.maxEntries;
+    const most = (op === 'hold' && this.forgivesUpTo) || this.maxEntries;
     if (this.own.size < most) return false;
     this.own.reclaim(nowUs);
     this.overflow.reclaim(nowUs);
