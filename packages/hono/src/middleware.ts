@@ -19,7 +19,10 @@ import { HonoRequest } from './hono-request.js';
 import { HonoFetchExchange } from './over-fetch.js';
 import { HonoNodeExchange } from './over-node.js';
 
-/** Options of the adapter. `clientIp` is `(c) => getConnInfo(c).remote.address`, with your runtime's `getConnInfo`. */
+/**
+ * Options of the adapter. As `clientIp`, pass `(c) => getConnInfo(c).remote.address`, and import `getConnInfo` for your
+ * runtime.
+ */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. Status and headers

@@ -31,7 +31,10 @@ function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }
 
-/** The earliest `tat` during a pause. It leaves no burst: after the pause, units start one by one. */
+/**
+ * While a key is paused, its `tat` is at least this. When the pause ends, there is then room for only one unit, so
+ * units start one by one.
+ */
 function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
 }

@@ -67,7 +67,7 @@ export function isLater<T>(value: Eventually<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** Whether any value is a promise or another thenable. */
+/** Whether the value is a promise or another object with a method `then`. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' &&

@@ -15,8 +15,8 @@ const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
 /** How much the fraction grows per unit of the current error, if the error is positive. */
 const RISING_GAIN = 0.25;
 /**
- * How much the fraction falls per unit of a negative error. With a larger gain, each idle moment would admit even the
- * lowest classes, while higher ones are rejected at other moments.
+ * How much the fraction falls per unit of a negative error. With a larger gain, the fraction would swing: in idle
+ * moments even the lowest classes would pass, and in other moments higher classes would be rejected.
  */
 const FALLING_GAIN = 0.1;
 /** The largest fraction. Some requests must pass, because otherwise the controller can't see when the load ends. */

@@ -61,8 +61,8 @@ export function advanceLadder(
 }
 
 /**
- * How the level changes with time: by 1 at full utilization, -1 on an idle worker, 0 between {@link GOOD} and
- * {@link BAD}.
+ * How many microseconds the level rises per microsecond: 1 at full utilization, -1 on an idle worker, 0 between
+ * {@link GOOD} and {@link BAD}.
  */
 function slopeAt(utilization: number): number {
   if (utilization < GOOD) return utilization / GOOD - 1;

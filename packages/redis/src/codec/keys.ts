@@ -9,8 +9,9 @@ import { DEFAULT_PREFIX } from './prefix.js';
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Returns a function that builds Redis keys: the prefix and `1{key}limiter}code`, where 1 is the version of the stored
- * format. With a secret, the HMAC of the user's key replaces that key.
+ * Returns a function that builds Redis keys, such as `spw:1{ada}api}b1`: the prefix, the version of the stored format
+ * (1), the user's key in braces, the limiter with a `}` after it, and the code. With a secret, the HMAC of the user's
+ * key replaces that key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
