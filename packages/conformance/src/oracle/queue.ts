@@ -1,6 +1,6 @@
 /**
- * The oracle's queue of a shaper. Its state is the time at which its bucket is full again, the maximum of that time,
- * and the end of a pause.
+ * The oracle's queue of a shaper. Its state is the time at which its bucket is full again, how far ahead that time may
+ * be, and the end of a pause.
  */
 
 import type { QueueRule } from '@spillway/core/store';
@@ -14,8 +14,8 @@ interface QueueState {
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
   /**
-   * How far `tat` may be ahead of now, or of the pause's end if that is later. This is the maximum of all rules that
-   * charged.
+   * The longest time by which `tat` may be ahead of now or, during a pause, ahead of the pause's end. Each rule that
+   * charges allows such a time, and the longest is kept.
    */
   readonly span: bigint;
   readonly pause: bigint;
@@ -31,7 +31,7 @@ function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }
 
-/** The earliest `tat` during a pause. It leaves no burst: after the pause, units start one by one. */
+/** The earliest `tat` that a pause allows. It leaves one unit at the pause's end, so units then start one by one. */
 function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
 }
