@@ -37,7 +37,7 @@ export interface Machine<R extends Rule, S> {
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * The state after an unconditional charge; undefined if nothing changes. Units beyond the limit and the debt are
+   * The state after an unconditional charge; undefined if nothing changes. Units beyond what the rule can hold are
    * dropped.
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
