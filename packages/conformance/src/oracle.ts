@@ -32,8 +32,8 @@ export interface Verdict extends Numbers {
  * 3. Each take is decided on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with two exceptions. A rejection may start a lock. If the clock went
- * back, a take with a cost above 0 cuts a state that its rule does not allow, even if the take is rejected.
+ * A rejected take changes no state, with two exceptions. If its limit has a penalty, it may start a lock. If the clock
+ * went back, a take with a cost above 0 cuts a state to what its rule allows.
  *
  * @example
  * ```ts run

@@ -72,8 +72,8 @@ class Replay {
   }
 
   /**
-   * Moves the clock. Before it moves back, counts with expired units are reset, because the units would count again,
-   * but a store may have deleted them.
+   * Moves the clock. A store may keep or delete expired units, and kept ones would count again if the clock moved back.
+   * So counts with expired units are reset before such a move.
    */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
@@ -135,7 +135,7 @@ class Replay {
     return this.subjects[rule % this.subjects.length] as Subject;
   }
 
-  /** A period for a step, or none. The periods overlap, or begin or end a second apart. */
+  /** Picks a billing period for a step, or none. Some of the periods overlap, others begin or end a second apart. */
   private periodOf({ rule, grant, given }: StepPick): Pick<Subject, 'period'> {
     const own = this.subject({ rule }).rule;
     if (own.machine !== 'calendar' || own.calendar.name !== 'billing') return {};
@@ -211,7 +211,7 @@ class Replay {
   }
 }
 
-/** Whether steps of the rule name a permit or claim, and so need no receipt for a `put`. */
+/** Whether each step of the rule names its permit or claim. If so, a `put` needs no receipt. */
 function isNamed({ machine }: Rule): boolean {
   return machine === 'leases' || machine === 'claims';
 }

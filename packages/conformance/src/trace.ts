@@ -16,7 +16,7 @@ export interface StepPick {
   readonly rule: number;
   readonly key: number;
   readonly cost: CostPick;
-  /** Units charged in addition to the cost, even if they would not pass. Only for rules with debt. */
+  /** Units charged in addition to the cost, even if the limit has no room for them. Only for rules with debt. */
   readonly owed: number;
   readonly binding: boolean;
   /** Whether to set `together` on a take under a shaper's rule, so it starts together with other takes of its group. */
@@ -99,8 +99,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, which are microseconds apart and mostly take a few units. They give a log many entries.
- * They are not shrunk, because that would take minutes.
+ * Traces of hundreds of groups, which fill a log with many entries. The groups are microseconds apart and mostly take a
+ * few units. Such traces are not shrunk, because that would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({

@@ -28,7 +28,10 @@ export function describeOnEachServer(
   });
 }
 
-/** Registers the function that ends a server, to be called after a test (`onTestFinished`) or in an `afterAll`. */
+/**
+ * Registers a function that ends a server. A test passes `onTestFinished`, or a function that calls `end` in
+ * `afterAll`.
+ */
 export type WhenDone = (end: () => void) => void;
 
 export class RedisServer {

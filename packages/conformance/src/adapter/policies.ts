@@ -31,8 +31,8 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
 }
 
 /**
- * The quotas in a rejection by a limit for all routes. If one guard has all limits, the rejection also shows the limit
- * of the route.
+ * The quotas that a rejection by a limit for all routes shows. If one guard has all limits, these include the limit of
+ * the route.
  */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
@@ -53,7 +53,10 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
   return `"${name}";r=${left};t=${wait}`;
 }
 
-/** Replaces each `t` in `actual` by the expected `t`, unless they differ by more than the time that has passed. */
+/**
+ * Returns `actual` with each `t` replaced by that of `expected`. If the elapsed time can't explain a difference, the
+ * `t` stays.
+ */
 export function withoutTime(
   actual: string | undefined,
   expected: string,
@@ -67,7 +70,7 @@ export function withoutTime(
   });
 }
 
-/** Whether a wait of `wanted` seconds can have shrunk to `seconds` after at most `elapsedMs`. Waits are rounded up. */
+/** Whether a wait can have shrunk from `wanted` to `seconds` in at most `elapsedMs`. `seconds` is rounded up. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }
@@ -141,8 +144,8 @@ export const REMEMBERED = {
 };
 
 /**
- * The longest `Retry-After` of a rejection, in seconds. Only rate limits know the wait. Other limiters send a hint of
- * one or two seconds.
+ * The longest `Retry-After` of a rejection, in seconds. A rate limit sends the time until a unit is free. Other
+ * limiters send a hint of one or two seconds.
  */
 export function waitOf({ detail }: Refusal): number {
   if (detail.reason !== 'rate') return 2;

@@ -53,7 +53,7 @@ export class Visit {
     hasFields(reply, { 'retry-after': undefined, 'cache-control': undefined });
   }
 
-  /** A reply to HEAD has the length of the body, but no body. */
+  /** Asserts that a reply is the given rejection. A reply to HEAD must have the length of the body, but no body. */
   showsRefusal(reply: Reply, refusal: Refusal, quotas: Quotas | undefined): void {
     hasStatus(reply, refusal.status);
     this.showsQuotas(reply, quotas);

@@ -1,6 +1,6 @@
 /**
- * HTTP requests that show every header line and can be aborted at any time. They use node:http, because fetch merges
- * lines.
+ * Sends HTTP requests that can be aborted at any time, and shows every header line of the replies. Uses node:http,
+ * because fetch merges lines of one name.
  */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';

@@ -163,7 +163,8 @@ async function admittedOf(
 }
 
 /**
- * Any interval of length t, including both of its ends, admits at most B + t x N / W units: burst B, limit N, window W.
+ * Expects that any interval of length t, including both ends, admits at most B + t x N / W units. B is the burst, N the
+ * limit and W the window.
  */
 function expectBucketEnvelope(rule: BucketRule, admitted: readonly Event[]): void {
   const window = BigInt(rule.windowUs);

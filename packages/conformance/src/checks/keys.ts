@@ -61,7 +61,7 @@ export const HOSTILE_KEYS: readonly string[] = [
   `${LONG}b`,
 ];
 
-/** Pairs whose names in a store may be equal if the store doesn't escape its separator. */
+/** Pairs of a limiter and a key. If a store doesn't escape its separator, some of them may get the same name in it. */
 const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['a', 'b:c'],
   ['a:b', 'c'],

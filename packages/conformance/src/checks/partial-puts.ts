@@ -120,11 +120,11 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
 }
 
 /**
- * The end of a grant of 5 of 10 units. `left` is what remains after a `put` of 2 units 1 us before the end, and at the
- * end.
+ * The end of a grant of 5 of 10 units. `left` is what remains after each of two refunds of 2 units: one is 1 us before
+ * the end, the other at the end.
  */
 interface End {
-  /** How long after the grant it ends. The grant was made at `nowUs`. */
+  /** The time from the grant, which was made at `nowUs`, to its end. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
   readonly left: readonly [before: number, then: number];
 }

@@ -168,7 +168,9 @@ async function forgets(probe: Probe): Promise<void> {
   await expectDelays(probe, 'after a reset', subject, [0, 250]);
 }
 
-/** Two subjects of one key, paced at 4 requests and at 100 tokens a second. Up to 50 tokens may start at once. */
+/**
+ * Two subjects of one key: one is paced at 4 requests a second, the other at 100 tokens a second with a burst of 50.
+ */
 function requestsAndTokens(probe: Probe, waitUs: number): readonly [Subject, Subject] {
   const requests = probe.fresh(makeShaperRule(4, SECOND_US, 1, waitUs));
   const rule = makeShaperRule(100, SECOND_US, 50, waitUs);

@@ -16,12 +16,12 @@ export function unit(rule: Numbers): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
-/** B x T: how far `tat` may be ahead of now. */
+/** How long an empty bucket takes to refill: the burst times T. */
 export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }
 
-/** How far `tat` may be ahead of now if the debt is used, too. */
+/** How long a bucket takes to refill if its burst and its debt are used up. `tat` is at most this far ahead of now. */
 function deepest(rule: Numbers): Fraction {
   if (rule.machine === 'queue' || !rule.deepest) return tolerance(rule);
   const { tolUs, tolNum } = rule.deepest;

@@ -44,7 +44,7 @@ function midnight(timeZone: string, day: number): number {
   return instants.find((ms) => localOf(timeZone, ms) === day) ?? (instants.at(-1) as number);
 }
 
-/** The latest day up to `local` on which a period begins, as midnight in UTC. */
+/** The day on which the period that contains `local` begins, as midnight in UTC. */
 function firstDay(unit: string, on: number, local: number): number {
   let day = local - (((local % DAY_MS) + DAY_MS) % DAY_MS);
   while (!begins(unit, on, new Date(day))) day -= DAY_MS;

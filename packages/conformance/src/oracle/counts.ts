@@ -11,7 +11,7 @@ import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** What identifies a count: limiter, key, rule, and the id of a claim. Includes the period and items of a step, too. */
+/** What a step acts on. The limiter, key, rule and id of a claim identify the count, but the period and items don't. */
 export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period' | 'items'>;
 
 const machines = {

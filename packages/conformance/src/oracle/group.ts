@@ -20,7 +20,10 @@ function names(rule: Rule): boolean {
   return rule.machine === 'leases' || rule.machine === 'claims';
 }
 
-/** Whether a step acts separately and in order, because it renews or releases the permit or claim that it names. */
+/**
+ * Whether a step names a permit or claim without taking it, for example to release it. Such steps act separately and in
+ * order.
+ */
 function isInOrder({ op, rule }: Step): boolean {
   return names(rule) && op !== 'take';
 }

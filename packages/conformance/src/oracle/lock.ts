@@ -1,6 +1,6 @@
 /**
- * The oracle's limits with a penalty. The state contains the ends of all locks that count, in order. Only the last of
- * these locks can still run; if it does, a refund removes it.
+ * The oracle's limits with a penalty. The state has the end of each lock that is not forgotten, in order. Only the last
+ * of these locks can still run. If it does, a refund removes it.
  */
 
 import type { LockRule } from '@spillway/core/store';

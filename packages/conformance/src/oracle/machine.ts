@@ -23,7 +23,7 @@ export interface Machine<R extends Rule, S> {
    * an unused key.
    */
   view(rule: R, state: S | undefined, now: bigint): S;
-  /** Whether `view` must cut the state, because the rule does not allow it at `now`. */
+  /** Whether the state is one that the rule does not allow at `now`. If so, `view` cuts it. */
   impossible(rule: R, state: S, now: bigint): boolean;
   /** What to store in place of an `impossible` state. If an algorithm lacks this function, the `view` is stored. */
   repaired?(rule: R, view: S, now: bigint): S;
@@ -37,8 +37,8 @@ export interface Machine<R extends Rule, S> {
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * The state after an unconditional charge, which fills the count at most up to the limit; undefined if nothing
-   * changes.
+   * The state after an unconditional charge; undefined if nothing changes. Units beyond what the rule can hold are
+   * dropped.
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**

@@ -1,6 +1,6 @@
 /**
- * The oracle's queue of a shaper. Its state is the time at which its bucket is full again, the maximum of that time,
- * and the end of a pause.
+ * The oracle's queue of a shaper. Its state is the time at which its bucket is full again, how far ahead that time may
+ * be, and the end of a pause.
  */
 
 import type { QueueRule } from '@spillway/core/store';
@@ -14,8 +14,8 @@ interface QueueState {
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
   /**
-   * How far `tat` may be ahead of now, or of the pause's end if that is later. This is the maximum of all rules that
-   * charged.
+   * The longest time by which `tat` may be ahead of now or, during a pause, ahead of the pause's end. Each rule that
+   * charges allows such a time, and the longest is kept.
    */
   readonly span: bigint;
   readonly pause: bigint;

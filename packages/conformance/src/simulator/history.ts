@@ -8,7 +8,9 @@ import type { Process } from './world.js';
 
 export interface Call {
   readonly process: Process;
-  /** The act that made the call. Undefined if an act made the call after its first `await`, or if no act made it. */
+  /**
+   * The act that made the call. Undefined if the act had already reached its first `await`, or if no act made the call.
+   */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
@@ -20,7 +22,7 @@ export interface Call {
   endUs?: number;
 }
 
-/** The outcome of an act. Times are true times. */
+/** The outcome of an act. Times are true times, except `startServerUs`, which is by the server's clock. */
 export interface Outcome {
   readonly act: number;
   readonly process: Process;
@@ -63,7 +65,7 @@ interface Quotas {
   readonly records: readonly UsageRecord[];
   readonly told: readonly Told[];
   readonly loads: readonly Load[];
-  /** The counts per key, read at the end of the history, when each key has been used twice more. */
+  /** The counts per key at the end of the history, after two additional uses of each key. */
   readonly counts: ReadonlyMap<
     string,
     { readonly startUs: number; readonly endUs: number; readonly used: number }

@@ -39,7 +39,7 @@ function decided({ calls, executions }: History): { call: Answered; order: numbe
     .sort((a, b) => a.order - b.order);
 }
 
-/** Each answer carries the time at which the server executed a call, by the server's clock. */
+/** Each answer carries the time at which the server executed the call, by the server's clock. */
 const theStoresClockDecides: Law = (history) => {
   const stray = decided(history).find(({ order }) => order < 0);
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
@@ -521,9 +521,7 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   return undefined;
 };
 
-/**
- * Idempotency: the call that ends a request's claim is sent until the store answers, for at most ten times the lease.
- */
+/** Idempotency: a process repeats the call that ends a claim until the store answers, for at most ten lease times. */
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
@@ -582,7 +580,10 @@ function runsByOwner(
   );
 }
 
-/** When the last effect of a fault has passed. Late messages can arrive after the fault itself. */
+/**
+ * Returns the time at which the last effect of a fault has passed. Messages that a fault delays can arrive after its
+ * end.
+ */
 function endOf(fault: Plan['faults'][number]): number {
   const forUs = 'forUs' in fault ? fault.forUs : 0;
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
@@ -627,8 +628,8 @@ const namesAreNew: Law = ({ calls }) => {
 };
 
 /**
- * Besides the timers of its work, a process may have this many: to poll settings, to measure its load, and to check its
- * store.
+ * How many timers a process may have besides those of its work: for polling settings, measuring its load, and checking
+ * its store.
  */
 const IDLE_TIMERS = 12;
 
@@ -762,8 +763,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a rate limit rejects a request only if the units that all processes have used in the whole history may
- * leave no room for it.
+ * In an outage, a rate limit rejects a request only if the request's key may have too few units left. The law counts
+ * the units that all processes used in the whole history, so it finds only clear violations.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -943,9 +944,7 @@ const releasesAreFew: Law = ({ calls }) => {
 /** A release without an answer is sent again after a second. */
 const RETRY_US = 1_000_000;
 
-/**
- * A permit is released by at most this many calls: one, a second if a renewal overtook the first, and a retry of each.
- */
+/** At most this many calls release a permit: the first call, another if a renewal overtook it, and a retry of each. */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -996,7 +995,10 @@ function spendingOf(
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
-/** Whether a step counts requests by calendar. Steps of `restoreFrom` don't: they have no billing period. */
+/**
+ * Whether a step counts requests by calendar. If a billing step has no period, it comes from `restoreFrom` and counts
+ * no request.
+ */
 function isOfQuota({ limiter, rule, period }: Step): boolean {
   if (limiter !== 'quota' || rule.machine !== 'calendar') return false;
   return period !== undefined || rule.calendar.name !== 'billing';
@@ -1007,7 +1009,8 @@ interface Used extends Grant {
 }
 
 /**
- * Quotas: each period admits at most the limit, whatever the clocks show, and no earlier period follows a later one.
+ * Quotas: each period admits at most the limit, whatever the clocks show. Once a period has admitted a request, no
+ * request counts in an earlier period.
  */
 const quotasHold: Law = (history) => {
   const { plan, restarts } = history;
@@ -1046,8 +1049,8 @@ const quotasHold: Law = (history) => {
 };
 
 /**
- * Quotas: when a key has used half and all of its limit, the app gets a report with the period's id. Without faults, it
- * gets each report only once.
+ * Quotas: the app gets a report when a key has used half of its limit, and another when the key has used all of it.
+ * Without faults, the app gets each report only once.
  */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
@@ -1352,7 +1355,7 @@ const jobsSettle: Law = (history) => {
   return undefined;
 };
 
-/** `maxWait`, plus the time by which a job on a late slot may exceed it. */
+/** The longest wait of a job: `maxWait`, plus 300 ms because a slot may be late. */
 const LONGEST_WAIT_US = 2_000_000 + 300_000;
 
 /** Shapers: each granted slot starts a job or is cancelled, unless its job was aborted or its key paused. */
@@ -1446,7 +1449,8 @@ const changesApply: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * The limits that may apply at an instant because of a change. When the change has ended, the declared limit applies.
+ * The limits that a process may apply at `nowUs` because of a change. Around the end of the change, both the changed
+ * limit and the declared limit are possible.
  */
 function limitsIn(
   {

@@ -73,7 +73,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
 );
 
-/** If the limit has debt, an act charges this many units after its work: up to three times the cost of its request. */
+/** The units that an act charges after its work if the limit has debt: up to three times the cost of the request. */
 export function lateCost(cost: number, act: number): number {
   return cost * (act % 4);
 }
@@ -93,7 +93,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
-/** The kinds of {@link Fault}, but with each kind of weather, such as `late`, instead of `weather`. */
+/** A kind of {@link Fault}. Each kind of weather, such as `late`, is a separate kind of fault. */
 export type FaultKind =
   | Exclude<Fault['kind'], 'weather'>
   | Extract<Fault, { kind: 'weather' }>['of'];

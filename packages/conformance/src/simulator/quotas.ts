@@ -33,7 +33,9 @@ export interface QuotaCaller {
   readonly cost: number;
 }
 
-/** The app's database, which no fault of the simulation reaches, and the reports and loads of its processes. */
+/**
+ * The app's database, which no fault of the simulation reaches. It also records the reports and loads of all processes.
+ */
 export class QuotaBooks {
   readonly records: UsageRecord[] = [];
   readonly told: Told[] = [];
@@ -131,7 +133,9 @@ interface StartAndEnd {
   readonly endUs?: number;
 }
 
-/** The start of a period. If the store answers 0 as the start, it is computed from the end. */
+/**
+ * The start of a period. If the store answers 0 because it does not know the start, the start is computed from the end.
+ */
 export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
   return startUs || endUs - 31 * DAY_US;
 }

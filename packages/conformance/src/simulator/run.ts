@@ -497,7 +497,9 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** Charges limits with debt again a little later, like a cost that is known only after the work. */
+  /**
+   * Charges the limits with debt again 20 ms after a request. This stands for a cost that is known only after the work.
+   */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];

@@ -12,8 +12,8 @@ const LATE = /^onRejected has not answered within 10 s/;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * For each faulty function: a title, the function, and the fault that is reported if the framework passes a `next`. The
- * last item is the fault without a `next`, if it differs.
+ * For each faulty function: a title, the function, and the fault that is reported if the framework passes a `next`. If
+ * a framework without `next` gets another fault, that fault comes last.
  */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
@@ -47,7 +47,8 @@ export function ownAnswersEnd<Guard>(
   { handsNext }: { readonly handsNext: boolean },
 ): void {
   /**
-   * Serves a guard that rejects everything. Timers are faked, so no test waits 10 s. Connections need no real timers.
+   * Serves a guard that rejects everything. Fakes timers, so no test waits 10 s until a missing answer is reported.
+   * Connections work without real timers.
    */
   const refusing = async (own: OnRejected) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

@@ -46,7 +46,7 @@ export function guarded(
     const named = user === undefined ? headers : { ...headers, 'x-user': user };
     return guard.admit(request({ headers: named })) as Admission;
   };
-  /** The policy that the first limiter states for a user whose plan has the limit `plan`. */
+  /** Sends a request of a user and returns the first limiter's policy. `plan` is the limit of the user's plan. */
   const policy = (user?: string, plan = 1): Policy =>
     admit(user, { 'x-plan': `${plan}` }).decisions[0]?.policy as Policy;
   const times = (count: number, user?: string) =>

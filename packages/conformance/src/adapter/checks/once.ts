@@ -40,7 +40,7 @@ function isRepeat(reply: Reply): boolean {
   return field(reply, 'idempotency-replayed') === 'true';
 }
 
-/** Sends a request until it gets a replay, because the first response may be stored only after it was sent. */
+/** Repeats a request until the reply is a replay. A service may store its first response only after sending it. */
 function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   return eventually(async () => {
     const reply = await caller.ask(path, ask);

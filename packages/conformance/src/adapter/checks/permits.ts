@@ -27,7 +27,7 @@ export const abandoned: readonly Sentence[] = [
   ['frees the permit of a client that goes away before its answer', freesWaiting],
 ];
 
-/** The quotas that a new address sees while `inProgress` requests of the same key are in flight. */
+/** The quotas that a request from a new address sees while `inProgress` other requests with its key are in flight. */
 function beside(inProgress: number): Quotas {
   return { inFlight: 4 - inProgress, perAddress: 59 };
 }

@@ -1,4 +1,4 @@
-/** A check that is not yet bound to a service: its name is a sentence, and its function proves the sentence. */
+/** A check for any service: a sentence about the service, and the function that proves it. */
 
 import type { Visit } from '../visit.js';
 
