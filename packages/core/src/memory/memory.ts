@@ -28,8 +28,7 @@ export class Memory implements OneStepStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** If true, a full store doesn't count new keys. If false, they use shared counts. */
-  private readonly forgives: boolean;
+  private readonly skipsNew: boolean;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
   readonly values: SyncValues | undefined;
@@ -38,7 +37,7 @@ export class Memory implements OneStepStore {
     this.clock = clock;
     this.values = values;
     this.maxEntries = maxEntries;
-    this.forgives = forgives;
+    this.skipsNew = forgives;
   }
 
   link(): StoreLink {
@@ -133,7 +132,7 @@ export class Memory implements OneStepStore {
         ? noRoom(step, shelf, nowUs)
         : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
-    if (full && count === undefined && this.forgives) {
+    if (full && count === undefined && this.skipsNew) {
       // New keys are not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
       const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
       return { ...looked, provisional: true };
