@@ -653,7 +653,7 @@ const meters: readonly Bug[] = [
     ...bug(
       'a late settlement gives back again what the end gave back',
       CHARGE,
-      ['this.told = units;\n', 'if (more > 0) this.told = units;\n'],
+      ['this.sentUnits = units;\n', 'if (more > 0) this.sentUnits = units;\n'],
       'elizaOS/eliza#11169',
     ),
     focus: { focus: 'spending' },
@@ -784,8 +784,8 @@ const outsiders: readonly Bug[] = [
   {
     ...bug('the end of a claim is not sent a third time', `${UPKEEP}/lost-releases.ts`, [
       `this.underWay.delete(release);
-    if (this.untilUs.has(release)) return;`,
-      `if (this.untilUs.has(release)) return;
+    if (this.expiryUs.has(release)) return;`,
+      `if (this.expiryUs.has(release)) return;
     this.underWay.delete(release);`,
     ]),
     focus: { focus: 'claims', faults: ['down', 'hang'] },

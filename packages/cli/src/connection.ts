@@ -15,8 +15,8 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Whether to reconnect if Redis goes away. The deadline then covers only connecting. */
-  readonly patient?: boolean;
+  /** The deadline then covers only connecting. */
+  readonly reconnects?: boolean;
   /** If true, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;
 }
@@ -68,7 +68,7 @@ export async function connected<Value>(
     });
     await time.race(connecting);
     const work = use({ client, control, store, prefix });
-    return await (options.patient ? work : time.race(work));
+    return await (options.reconnects ? work : time.race(work));
   } catch (error) {
     if (!options.cluster && isMoved(error)) {
       throw new UsageError('this Redis is a node of a Cluster: add --cluster', { cause: error });
@@ -95,7 +95,7 @@ function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | un
 
 async function clientFor(
   place: RedisPlace,
-  { cluster, sentinelMaster, patient }: ConnectionOptions,
+  { cluster, sentinelMaster, reconnects }: ConnectionOptions,
 ) {
   const { url, at } = place;
   if (cluster && sentinelMaster !== undefined) {
@@ -108,7 +108,7 @@ async function clientFor(
       'only sentinels can have several addresses: add --sentinel-master <name>, or give one address',
     );
   }
-  const retryStrategy = patient ? () => 250 : () => null;
+  const retryStrategy = reconnects ? () => 250 : () => null;
   const isSafe = url.protocol === 'rediss:';
   const options = {
     lazyConnect: true,

@@ -8,7 +8,7 @@ import { EVERY } from './known.js';
 
 type Applied<What extends Override['what']> = Extract<Override, { what: What }> | null;
 
-export interface InForce {
+export interface EffectiveSettings {
   readonly mode: Applied<'mode'>;
   readonly share: Applied<'share'>;
   readonly limits: Applied<'limits'>;
@@ -17,11 +17,13 @@ export interface InForce {
    * declares.
    */
   readonly numbers: readonly DeclaredNumbers[];
-  /** How many keys are blocked or allowed, or have their own limits. */
-  readonly keys: number;
+  readonly overriddenKeyCount: number;
 }
 
-export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): InForce {
+export function effectiveSettings(
+  limiter: KnownLimiter,
+  overrides: readonly Override[],
+): EffectiveSettings {
   const applied = <What extends Override['what']>(what: What): Applied<What> =>
     (findOverride(overrides, limiter.name, what) ??
       findOverride(overrides, EVERY, what)) as Applied<What>;
@@ -33,7 +35,7 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
     share: hasNoMode || limiter.declared.length === 0 ? null : applied('share'),
     limits,
     numbers: limiter.declared.map((numbers) => liveOf(numbers, limits?.value)),
-    keys: new Set(keys.map((one) => 'key' in one && one.key)).size,
+    overriddenKeyCount: new Set(keys.map((one) => 'key' in one && one.key)).size,
   };
 }
 

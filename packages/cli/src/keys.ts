@@ -193,11 +193,8 @@ function calendarOf(name: string): Calendar {
 interface Reset {
   /** If no process has announced the limiter, some counts of the key may not be found. */
   readonly isKnown: boolean;
-  /**
-   * Whether processes were told to drop cached rejections. A full Redis can delete the counts, but can't store the
-   * message to the processes.
-   */
-  readonly isTold: boolean;
+  /** False if Redis is full: it deletes the counts, but can't store the message to drop cached rejections. */
+  readonly areProcessesNotified: boolean;
 }
 
 export async function forgetCounts(
@@ -216,15 +213,15 @@ export async function forgetCounts(
   }
   try {
     await control.forget(limiter, key, note);
-    return { isKnown, isTold: true };
+    return { isKnown, areProcessesNotified: true };
   } catch (error) {
     if (!isSpillwayError(error) || error.kind !== 'oom') throw error;
-    return { isKnown, isTold: false };
+    return { isKnown, areProcessesNotified: false };
   }
 }
 
-export function lineOf({ isKnown, isTold }: Reset): string {
-  if (!isTold) return DONE_UNTOLD;
+export function lineOf({ isKnown, areProcessesNotified }: Reset): string {
+  if (!areProcessesNotified) return DONE_UNTOLD;
   return isKnown ? 'Done: the key counts from zero.' : DONE_UNKNOWN;
 }
 

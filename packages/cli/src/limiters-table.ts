@@ -1,7 +1,13 @@
 import type { Override } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
 import type { Follower, KnownLimiter } from '@spillway/redis';
-import { type Followed, followedBy, type InForce, inForce, isShaper } from './in-force.js';
+import {
+  type EffectiveSettings,
+  effectiveSettings,
+  type Followed,
+  followedBy,
+  isShaper,
+} from './in-force.js';
 import { plain } from './plain.js';
 import { table } from './table.js';
 
@@ -18,19 +24,19 @@ export function limitersTable(
   followers: readonly Follower[] | undefined,
 ): string {
   const rows = limiters.map((limiter) => {
-    const own = inForce(limiter, overrides);
+    const own = effectiveSettings(limiter, overrides);
     return [
       plain(limiter.name),
       isShaper(limiter) ? 'has none' : modeText(own),
       numbersText(limiter, own),
-      own.keys === 0 ? '' : `${own.keys}`,
+      own.overriddenKeyCount === 0 ? '' : `${own.overriddenKeyCount}`,
       followers ? followedText(followedBy(limiter.name, followers), limiter.isFollowed) : '?',
     ];
   });
   return table(['LIMITER', 'MODE', 'IN FORCE', 'KEYS', 'PROCESSES'], rows);
 }
 
-function modeText({ mode, share }: InForce): string {
+function modeText({ mode, share }: EffectiveSettings): string {
   const parts = [
     mode ? `${mode.value}${from(mode)}` : 'as declared',
     ...(share ? [`for ${Number((share.value * 100).toPrecision(6))}% of keys${from(share)}`] : []),
@@ -42,7 +48,7 @@ function from({ limiter }: Override): string {
   return limiter === '*' ? ' (by *)' : '';
 }
 
-function numbersText({ declared }: KnownLimiter, { numbers, limits }: InForce): string {
+function numbersText({ declared }: KnownLimiter, { numbers, limits }: EffectiveSettings): string {
   const texts = numbers.map((own, at) => {
     const before = declared[at] as DeclaredNumbers;
     const isChanged = limits && numbersOf(own) !== numbersOf(before);

@@ -1,5 +1,7 @@
 export function nearestFirst(name: string, names: readonly string[]): string[] {
-  const distances = new Map(names.map((other) => [other, distance(simple(name), simple(other))]));
+  const distances = new Map(
+    names.map((other) => [other, levenshteinDistance(simple(name), simple(other))]),
+  );
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }
 
@@ -7,8 +9,7 @@ function simple(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }
 
-/** The edit distance of V. I. Levenshtein (1965). */
-function distance(a: string, b: string): number {
+function levenshteinDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i += 1) {
     const next = [i];

@@ -32,8 +32,7 @@ interface DropOptions extends ClaimOptions {
 const FREE = 'Nothing was dropped: the key is free.';
 const CHANGED =
   'nothing was dropped: the key has changed meanwhile. Check it with: spillway once show';
-/** The history stores at most this many characters of a key. */
-const LONGEST = 1_024;
+const MAX_HISTORY_KEY = 1_024;
 const DROPPED =
   'Done: the key is free, and its response is deleted. The next request with it runs.';
 
@@ -55,7 +54,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
     const seen = await readIdempotencyKey(store, options);
     rejectRunning(seen, options);
     if (seen.state !== 'free') {
-      const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
+      const named = `${keyFrom(scope, {})} ${key}`.slice(0, MAX_HISTORY_KEY);
       await control.forget(limiter, named, note); // before the drop, because every drop must be in the history
       if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }

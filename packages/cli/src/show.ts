@@ -2,7 +2,7 @@ import type { Step } from '@spillway/core';
 import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';
 import type { KnownLimiter } from '@spillway/redis';
 import { type CommonOptions, type Connection, connected } from './connection.js';
-import { inForce, liveOf } from './in-force.js';
+import { effectiveSettings, liveOf } from './in-force.js';
 import { type KeyOptions, keyFrom, rulesOf } from './keys.js';
 import { limitersNamed } from './known.js';
 import { numbersOf } from './limiters-table.js';
@@ -56,7 +56,7 @@ export async function lookAtAll(
     const limits = control.limitsOf?.(known.name, key);
     const own = limits
       ? known.declared.map((declared) => liveOf(declared, limits))
-      : inForce(known, overrides).numbers;
+      : effectiveSettings(known, overrides).numbers;
     for (const numbers of own) {
       for (const rule of rulesOf(numbers)) {
         // One call for each set of numbers, because two sets may share a count.

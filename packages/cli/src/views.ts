@@ -3,7 +3,7 @@ import type { Change, Override } from '@spillway/core';
 import type { Follower, KnownLimiter, RedisControl } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
 import { followersOf } from './followers.js';
-import { followedBy, inForce } from './in-force.js';
+import { effectiveSettings, followedBy } from './in-force.js';
 import { announced, EVERY, namesNear, unknownLine } from './known.js';
 import { limitersTable } from './limiters-table.js';
 import { LOST_LINE } from './lost-settings.js';
@@ -63,7 +63,13 @@ function limiterJson(
   overrides: readonly Override[],
   followers: readonly Follower[] | undefined,
 ): object {
-  const { mode, share, limits, numbers, keys } = inForce(limiter, overrides);
+  const {
+    mode,
+    share,
+    limits,
+    numbers,
+    overriddenKeyCount: keys,
+  } = effectiveSettings(limiter, overrides);
   const value = (one: Override | null): object | null =>
     one && { value: one.value, from: one.limiter };
   const own = { mode: value(mode), share: value(share), limits: value(limits), numbers, keys };
@@ -83,7 +89,7 @@ export function watchChanges(options: CommonOptions): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort());
   }
-  return connected({ ...options, patient: true }, async ({ control }) => {
+  return connected({ ...options, reconnects: true }, async ({ control }) => {
     let seen = (await control.history())[0]?.id ?? 0;
     process.stderr.write('Watching for changes.\n');
     let isAway = false;

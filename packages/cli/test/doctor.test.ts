@@ -34,7 +34,7 @@ describe('what a server says', () => {
     cluster_enabled: '0',
   };
   function findings(info: Record<string, string>, facts: Partial<Facts> = {}) {
-    const server = { address: 'a:1', roundTripMs: 0.3, aheadMs: 0 };
+    const server = { address: 'a:1', medianRoundTripMs: 0.3, aheadMs: 0 };
     return byCheck(
       findingsOf({
         isCluster: false,
@@ -108,8 +108,8 @@ describe('what a server says', () => {
   });
 
   it('tells a server that is far away, and a clock that is wrong', () => {
-    const facts = (roundTripMs: number, aheadMs: number): Partial<Facts> => ({
-      servers: [{ address: 'a:1', roundTripMs, aheadMs }],
+    const facts = (medianRoundTripMs: number, aheadMs: number): Partial<Facts> => ({
+      servers: [{ address: 'a:1', medianRoundTripMs, aheadMs }],
     });
     expect(findings({}, facts(9.9, 999))).toMatchObject({
       connection: { verdict: 'ok' },
@@ -136,7 +136,7 @@ describe('what a server says', () => {
   ])(
     'tells of a node of a Cluster whether one that is gone stops the others: %s',
     (wants, verdict, found) => {
-      const server = { address: 'a:1', roundTripMs: 0.3, aheadMs: 0 };
+      const server = { address: 'a:1', medianRoundTripMs: 0.3, aheadMs: 0 };
       const node = wants === undefined ? server : { ...server, wantsFullCoverage: wants };
       const facts = { isCluster: true, servers: [node] };
       expect(findings({}, facts)['coverage']).toMatchObject({
@@ -148,7 +148,7 @@ describe('what a server says', () => {
   );
 
   it('says which of several servers is meant', () => {
-    const server = { roundTripMs: 0.3, aheadMs: 0 };
+    const server = { medianRoundTripMs: 0.3, aheadMs: 0 };
     const servers = [
       { ...server, address: 'a:1', info: new Map(Object.entries(GOOD)) },
       { ...server, address: 'b:2', info: new Map(Object.entries({ ...GOOD, role: 'slave' })) },

@@ -39,8 +39,7 @@ export class RateLimitObject {
   }
 }
 
-/** The header with the time of a {@link RateLimitObjectAt}. */
-export const NOW_FIELD = 'spillway-now-us';
+export const TEST_TIME_HEADER = 'spillway-now-us';
 
 /** The class for {@link durableObjectStoreAt}. Callers set its clock, and expired rows are never deleted. */
 export class RateLimitObjectAt {
@@ -55,7 +54,7 @@ export class RateLimitObjectAt {
 
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
     const text = await request.text();
-    this.nowUs = Number(request.headers.get(NOW_FIELD));
+    this.nowUs = Number(request.headers.get(TEST_TIME_HEADER));
     return replyOf(await this.service.handleCall(text));
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import type { ObjectNamespace } from './platform.js';
-import { NOW_FIELD } from './rate-limit-object.js';
+import { TEST_TIME_HEADER } from './rate-limit-object.js';
 import {
   type DurableObjectStore,
   type DurableObjectStoreOptions,
@@ -34,6 +34,6 @@ export function durableObjectStoreAt(
   clock: Clock,
   options: DurableObjectStoreOptions = {},
 ): DurableObjectStore {
-  const fields = () => ({ [NOW_FIELD]: `${clock.nowUs()}` });
+  const fields = () => ({ [TEST_TIME_HEADER]: `${clock.nowUs()}` });
   return remoteStore(new ObjectStore(namespace, options, { clock, fields }));
 }

@@ -138,7 +138,7 @@ export class Oracle {
     let allowed = passes;
     let forgiven = 0n;
     if (charges && rule.debt !== undefined) {
-      const units = smaller(smaller(cost, MOST) + merged.owed, MOST);
+      const units = smaller(smaller(cost, MAX_STEP_UNITS) + merged.owed, MAX_STEP_UNITS);
       after = machine.record(rule, view, now, units, step);
       forgiven = machine.forgiven?.(rule, view, after, now, units) ?? 0n;
     } else if (charges) {
@@ -177,8 +177,7 @@ export class Oracle {
   }
 }
 
-/** A step has at most this many units. */
-const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+const MAX_STEP_UNITS = BigInt(Number.MAX_SAFE_INTEGER);
 
 function ruleOf({ rule, period, items }: Step): Rule {
   return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;

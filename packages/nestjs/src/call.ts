@@ -35,8 +35,8 @@ export type PlatformResponse = NodeResponse | FastifyReply;
 export interface Call {
   readonly request?: PlatformRequest | undefined;
   readonly response?: PlatformResponse | undefined;
-  /** Whether the response belongs to this call only. In GraphQL several calls share it. */
-  readonly own: boolean;
+  /** In GraphQL, several calls share a response. */
+  readonly ownsResponse: boolean;
   /** The name of a call that is not an HTTP request: `Query.cats`, or the pattern of a message. */
   readonly operation?: string | undefined;
 }
@@ -60,20 +60,27 @@ export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);
   } catch {
-    return { own: false };
+    return { ownsResponse: false };
   }
 }
 
 function findCall(context: ExecutionContext): Call {
   switch (context.getType<string>()) {
     case 'http':
-      return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), own: true };
+      return {
+        request: context.getArgByIndex(0),
+        response: context.getArgByIndex(1),
+        ownsResponse: true,
+      };
     case 'graphql':
       return graphql(context);
     case 'ws':
       return socket(context);
     default:
-      return { own: false, operation: `${context.getClass().name}.${context.getHandler().name}` };
+      return {
+        ownsResponse: false,
+        operation: `${context.getClass().name}.${context.getHandler().name}`,
+      };
   }
 }
 
@@ -125,7 +132,7 @@ function graphql(context: ExecutionContext): Call {
   return {
     request,
     response: isHttp(request, response) ? response : undefined,
-    own: false,
+    ownsResponse: false,
     operation: info && `${String(info.parentType)}.${info.fieldName}`,
   };
 }
@@ -133,7 +140,7 @@ function graphql(context: ExecutionContext): Call {
 function socket(context: ExecutionContext): Call {
   const client = context.getArgByIndex<SocketClient | undefined>(0);
   const request = client?.request ?? (client?._socket && { socket: client._socket });
-  return { request, own: false, operation: String(context.switchToWs().getPattern()) };
+  return { request, ownsResponse: false, operation: String(context.switchToWs().getPattern()) };
 }
 
 /** Whether these are a real request and response. In subscriptions and other transports they may be anything. */

@@ -46,13 +46,13 @@ export class NestGate {
     });
   }
 
-  exchangeOf({ request, response, own }: Call): HttpExchange | MessageExchange {
+  exchangeOf({ request, response, ownsResponse }: Call): HttpExchange | MessageExchange {
     if (!response) return new MessageExchange();
     return new HttpExchange(
       request ?? {},
       response,
-      own,
-      own && this.options.rejection !== 'throw',
+      ownsResponse,
+      ownsResponse && this.options.rejection !== 'throw',
     );
   }
 

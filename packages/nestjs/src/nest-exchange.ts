@@ -18,27 +18,26 @@ export class HttpExchange extends NodeExchange {
   private readonly request: PlatformRequest;
   private readonly response: PlatformResponse;
   private readonly fastify: FastifyReply | undefined;
-  /** Whether the response belongs to this call only. In GraphQL, several calls share one. */
-  private readonly isAlone: boolean;
+  private readonly ownsResponse: boolean;
   private readonly answers: boolean;
 
   /** @param answers whether to answer a rejection here; if not, the rejection becomes `unanswered` */
   constructor(
     request: PlatformRequest,
     response: PlatformResponse,
-    isAlone: boolean,
+    ownsResponse: boolean,
     answers: boolean,
   ) {
     super(nodeRequest(request), nodeResponse(response), false);
     this.request = request;
     this.response = response;
     this.fastify = isFastify(response) ? response : undefined;
-    this.isAlone = isAlone;
+    this.ownsResponse = ownsResponse;
     this.answers = answers;
   }
 
   override getHeader(name: string): unknown {
-    return this.isAlone ? this.response.getHeader(name) : fieldBefore(this.response, name);
+    return this.ownsResponse ? this.response.getHeader(name) : fieldBefore(this.response, name);
   }
 
   override setHeader(name: string, value: string): void {

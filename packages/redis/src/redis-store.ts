@@ -159,10 +159,10 @@ export class Redis implements RedisStore {
     const group = uniqueGroup(steps);
     const deadlineUs = options?.deadlineUs ?? Infinity;
     // Work without a deadline, such as a release, may share a call with any other.
-    const isApart = options?.background === true && deadlineUs !== Infinity;
+    const isBackground = options?.background === true && deadlineUs !== Infinity;
     const answers = group.steps.some(resetsKey)
       ? this.askWithResets(group.steps, deadlineUs)
-      : this.askSteps(group.steps, deadlineUs, isApart);
+      : this.askSteps(group.steps, deadlineUs, isBackground);
     return group.places ? answers.then((all) => spread(group, all)) : answers;
   }
 
@@ -192,12 +192,12 @@ export class Redis implements RedisStore {
   private askSteps(
     steps: readonly Step[],
     deadlineUs: number,
-    isApart = false,
+    isBackground = false,
   ): Promise<readonly Answer[]> {
     const redisKeys = steps.map(this.name);
     return this.isCluster
-      ? this.askCluster(steps, redisKeys, deadlineUs, isApart)
-      : this.askSlot(steps, redisKeys, 0, deadlineUs, isApart);
+      ? this.askCluster(steps, redisKeys, deadlineUs, isBackground)
+      : this.askSlot(steps, redisKeys, 0, deadlineUs, isBackground);
   }
 
   private askSlot(
@@ -205,10 +205,10 @@ export class Redis implements RedisStore {
     redisKeys: string[],
     slot: number,
     deadlineUs: number,
-    isApart: boolean,
+    isBackground: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.enqueue({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
+      this.batches.enqueue({ steps, redisKeys, slot, deadlineUs, isBackground, resolve, reject });
     });
   }
 
@@ -216,16 +216,16 @@ export class Redis implements RedisStore {
     steps: readonly Step[],
     redisKeys: string[],
     deadlineUs: number,
-    isApart: boolean,
+    isBackground: boolean,
   ): Promise<readonly Answer[]> {
     const slots = redisKeys.map(slotOf);
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
-      return this.askSlot(steps, redisKeys, slot, deadlineUs, isApart);
+      return this.askSlot(steps, redisKeys, slot, deadlineUs, isBackground);
     return askSlots(steps, slots, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;
-      return this.askSlot(part, own, partSlot, until, !always && isApart);
+      return this.askSlot(part, own, partSlot, until, !always && isBackground);
     });
   }
 }

@@ -8,8 +8,7 @@ import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 
 export interface ServerFacts {
   readonly address: string;
-  /** The median of five calls. */
-  readonly roundTripMs: number;
+  readonly medianRoundTripMs: number;
   /** The reply of `INFO`, by name; undefined if the user may not run it. */
   readonly info?: ReadonlyMap<string, string>;
   /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
@@ -56,13 +55,13 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   const { host, port } = addressOf(node);
   const times: number[] = [];
   for (let i = 0; i < PINGS; i += 1) times.push((await timed(() => node.ping())).ms);
-  const roundTripMs = times.sort((a, b) => a - b)[Math.floor(PINGS / 2)] ?? 0;
+  const medianRoundTripMs = times.sort((a, b) => a - b)[Math.floor(PINGS / 2)] ?? 0;
   const info = await orError(node.info());
   const clock = await timed(() => orError(node.time()));
   const coverage = isNode ? await orError(node.config('GET', FULL_COVERAGE)) : [];
   return {
     address: `${host?.includes(':') ? `[${host}]` : host}:${port}`,
-    roundTripMs,
+    medianRoundTripMs,
     ...(!(info instanceof Error) && { info: infoFrom(info) }),
     ...(Array.isArray(coverage) &&
       coverage.length === 2 && { wantsFullCoverage: coverage[1] === 'yes' }),

@@ -8,8 +8,7 @@ export interface RevealOptions extends SecretOptions {
 
 const SHOWN = 10;
 
-/** Matches keys that `topCallers` has cut because they were too long. */
-const CUT = /^.{127}….{128}$/su;
+const CUT_KEY = /^.{127}….{128}$/su;
 
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
@@ -67,7 +66,7 @@ export function isSealed(caller: string): boolean {
  * hidden by a secret, cut, or has characters that a terminal would not show.
  */
 export function keyArguments(caller: string): string | undefined {
-  if (isSealed(caller) || CUT.test(caller) || plain(caller) !== caller) return undefined;
+  if (isSealed(caller) || CUT_KEY.test(caller) || plain(caller) !== caller) return undefined;
   if (/^@\[/.test(caller)) return `--parts ${quoted(caller.slice(1))}`;
   if (/^@[^@]/.test(caller)) return addressArguments(caller.slice(1));
   const key = caller.replace(/^@@/, '@');

@@ -36,7 +36,7 @@ export function top(options: TopOptions): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort());
   }
-  return connected({ ...options, patient: true }, async ({ client, prefix }) => {
+  return connected({ ...options, reconnects: true }, async ({ client, prefix }) => {
     const reports = redisReports(client, { prefix });
     const meter = new RateMeter();
     meter.measure(await reports.read());

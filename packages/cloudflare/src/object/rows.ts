@@ -23,13 +23,12 @@ export class Rows {
     });
   }
 
-  /** Returns the names that start with `prefix`, without it. */
-  endings(prefix: string): string[] {
+  suffixes(prefix: string): string[] {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Deletes expired rows. Returns the time at which the next row expires; undefined if no row is left. */
-  deleteOver(nowUs: number): number | undefined {
+  /** Returns the time at which the next row expires; undefined if no row is left. */
+  reclaim(nowUs: number): number | undefined {
     const { kv } = this.storage;
     const expired: string[] = [];
     let firstUs = Infinity;

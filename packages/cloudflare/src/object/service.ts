@@ -41,7 +41,7 @@ export class Service {
         if (changes.size === 0) return;
         rows.writeChanges(changes);
         const ends = [...changes.values()].map((state) => state?.expiresUs ?? Infinity);
-        await sweep?.scheduleAlarm(Math.min(...ends), nowUs);
+        await sweep?.setAlarm(Math.min(...ends), nowUs);
       },
     };
     this.store = stateStore(this.backend);
@@ -79,7 +79,7 @@ export class Service {
     const resets = steps.filter(
       ({ op, claim, limiter }) => op === 'reset' && !claim && call.known?.includes(limiter),
     );
-    const store = resets.length > 0 ? this.storeThatKnows(resets) : this.store;
+    const store = resets.length > 0 ? this.storeFor(resets) : this.store;
     return store.apply(steps, { deadlineUs: call.latestUs });
   }
 
@@ -87,10 +87,10 @@ export class Service {
    * Returns a store that resets all counts of these limiters, also those that other isolates created. The names of the
    * object's rows say which counts exist.
    */
-  private storeThatKnows(resets: readonly Step[]): Store {
+  private storeFor(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);
     for (const { limiter, key, rule } of resets) {
-      for (const code of this.rows.endings(encodeName(limiter, key, '', { hash }))) {
+      for (const code of this.rows.suffixes(encodeName(limiter, key, '', { hash }))) {
         // A colon or # precedes the id of a claim or a value, which are not counts.
         if (!/[:#]/.test(code)) store.register?.(limiter, { ...rule, code });
       }

@@ -23,7 +23,7 @@ export class Sweep {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
 
-  async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
+  async setAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;
     this.alarmMs = dueMs;
@@ -32,8 +32,8 @@ export class Sweep {
 
   async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
-    const firstUs = this.rows.deleteOver(nowUs);
+    const firstUs = this.rows.reclaim(nowUs);
     if (firstUs === undefined) await this.rows.deleteAll();
-    else await this.scheduleAlarm(firstUs, nowUs);
+    else await this.setAlarm(firstUs, nowUs);
   }
 }

@@ -8,8 +8,7 @@ import { HOSTILE_KEYS } from './keys.js';
 
 const MINUTE_US = 60_000_000;
 const SECOND_US = 1_000_000;
-/** The largest value; a store must reject a larger one. */
-const MOST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 
 export function valueChecks(harness: Harness): Check[] {
   const valued = (name: string, proof: (probe: Probe, values: Values) => Promise<void>): Check =>
@@ -63,7 +62,7 @@ async function keepsBytes(probe: Probe, values: Values): Promise<void> {
     ['a number', bytesOf('12')],
     ['lines', bytesOf('\r\n$-1\r\n')],
     ['many', large],
-    ['the most', new Uint8Array(MOST_BYTES).fill(97)],
+    ['the most', new Uint8Array(MAX_BYTES).fill(97)],
   ];
   for (const [what, bytes] of all) {
     const name = valueNameOf(probe);
@@ -116,7 +115,7 @@ async function keepsTheLast(probe: Probe, values: Values): Promise<void> {
 async function refusesMistakes(probe: Probe, values: Values): Promise<void> {
   const name = valueNameOf(probe);
   const wrong: readonly (readonly [string, Uint8Array, number])[] = [
-    ['too many bytes', new Uint8Array(MOST_BYTES + 1), MINUTE_US],
+    ['too many bytes', new Uint8Array(MAX_BYTES + 1), MINUTE_US],
     ['a text', 'kept' as unknown as Uint8Array, MINUTE_US],
     ['no time', bytesOf('kept'), 0],
     ['part of a microsecond', bytesOf('kept'), 0.5],

@@ -43,7 +43,7 @@ export function denominator(rule: Numbers): bigint {
 }
 
 export const bucketMachine: Machine<BucketRule, BucketState> = {
-  shares(a, b) {
+  shareCount(a, b) {
     const sameDepth = deepest(a).atMost(deepest(b)) && deepest(b).atMost(deepest(a));
     return sameDepth && denominator(a) === denominator(b);
   },

@@ -89,7 +89,7 @@ function apart(a: bigint, b: bigint): bigint {
 }
 
 export const calendarMachine: Machine<Ruled, CalendarState> = {
-  shares: () => true,
+  shareCount: () => true,
 
   view(rule, state, now) {
     const { start, end } = spanAt(rule, now);

@@ -31,7 +31,7 @@ function running({ leaseUs }: ClaimsRule, now: bigint, { claim }: Named): ClaimS
 }
 
 export const claimsMachine: Machine<ClaimsRule, ClaimState> = {
-  shares: () => true,
+  shareCount: () => true,
 
   view(rule, state = FREE, now) {
     if (isOver(state, now)) return FREE;

@@ -31,7 +31,7 @@ export function machineOf(rule: Rule): Machine<Rule, unknown> {
 }
 
 function sharesCount(a: Rule, b: Rule): boolean {
-  return a.machine === b.machine && machineOf(a).shares(a, b);
+  return a.machine === b.machine && machineOf(a).shareCount(a, b);
 }
 
 interface Count extends Pick<Subject, 'rule' | 'claim'> {

@@ -21,14 +21,13 @@ function live({ windowUs }: Ruled, { things }: DistinctState, now: bigint): read
   return things.filter(({ time }) => time > now - BigInt(windowUs));
 }
 
-/** The items of the step that are not counted at `now`. */
-function fresh(rule: Ruled, view: DistinctState, now: bigint): readonly string[] {
+function uncounted(rule: Ruled, view: DistinctState, now: bigint): readonly string[] {
   const counted = new Set(live(rule, view, now).map(({ id }) => id));
   return (rule.items ?? []).filter((id) => !counted.has(id));
 }
 
 function passesAt(rule: Ruled, view: DistinctState, now: bigint): boolean {
-  const missing = fresh(rule, view, now).length;
+  const missing = uncounted(rule, view, now).length;
   const isFull = live(rule, view, now).length + missing > rule.limit;
   return (rule.items ?? []).length <= MOST_AT_ONCE && !(missing > 0 && isFull);
 }
@@ -37,7 +36,7 @@ function passesAt(rule: Ruled, view: DistinctState, now: bigint): boolean {
 function touched(rule: Ruled, view: DistinctState, now: bigint): DistinctState | undefined {
   const counted = live(rule, view, now);
   const time = larger(now, counted.at(-1)?.time ?? now);
-  const added = fresh(rule, view, now).map((id) => ({ id, time, shared: false }));
+  const added = uncounted(rule, view, now).map((id) => ({ id, time, shared: false }));
   const repeats = (one: Thing): boolean => !one.shared && (rule.items ?? []).includes(one.id);
   if (added.length === 0 && !counted.some(repeats)) return undefined;
   const before = view.things.map((one) =>
@@ -47,7 +46,7 @@ function touched(rule: Ruled, view: DistinctState, now: bigint): DistinctState |
 }
 
 export const distinctMachine: Machine<Ruled, DistinctState> = {
-  shares: (a, b) => a.windowUs === b.windowUs,
+  shareCount: (a, b) => a.windowUs === b.windowUs,
 
   view(rule, state, now) {
     if (!state) return { things: [] };

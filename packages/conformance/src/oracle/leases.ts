@@ -9,8 +9,7 @@ interface Held {
 
 interface LeasesState {
   readonly held: readonly Held[];
-  /** The latest expiry among leases that were removed when a permit was granted; undefined if none was removed. */
-  readonly purged?: bigint;
+  readonly maxRemovedExpiry?: bigint;
 }
 
 function live({ held }: LeasesState, now: bigint): readonly Held[] {
@@ -42,12 +41,13 @@ function holdLease(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lea
   const dead = lastOf(state.held.filter(({ expires }) => expires <= now));
   const others = live(cut(rule, state, now), now).filter(({ id }) => id !== lease.id);
   const held = [...others, { ...lease, expires: now + BigInt(rule.leaseUs) }];
-  const purged = dead === undefined ? state.purged : larger(dead, state.purged ?? dead);
-  return purged === undefined ? { held } : { held, purged };
+  const maxRemovedExpiry =
+    dead === undefined ? state.maxRemovedExpiry : larger(dead, state.maxRemovedExpiry ?? dead);
+  return maxRemovedExpiry === undefined ? { held } : { held, maxRemovedExpiry };
 }
 
 export const leasesMachine: Machine<LeasesRule, LeasesState> = {
-  shares: () => true,
+  shareCount: () => true,
 
   view: (_rule, state) => state ?? { held: [] },
 
@@ -102,7 +102,8 @@ export const leasesMachine: Machine<LeasesRule, LeasesState> = {
 
   forgettable(_rule, state, now, earlier) {
     const dead = lastOf(state.held.filter(({ expires }) => expires <= now));
-    const gone = dead === undefined ? state.purged : larger(dead, state.purged ?? dead);
+    const gone =
+      dead === undefined ? state.maxRemovedExpiry : larger(dead, state.maxRemovedExpiry ?? dead);
     return gone !== undefined && gone > earlier;
   },
 };

@@ -31,7 +31,7 @@ function locked(view: LockState, end: bigint): LockState {
 }
 
 export const lockMachine: Machine<LockRule, LockState> = {
-  shares: (a, b) => a.forgetUs === b.forgetUs,
+  shareCount: (a, b) => a.forgetUs === b.forgetUs,
 
   view(rule, state, now) {
     if (!state) return window(rule, [], now);

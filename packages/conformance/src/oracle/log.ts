@@ -44,7 +44,7 @@ function newest(entries: readonly Entry[], limit: bigint): readonly Entry[] {
 }
 
 export const logMachine: Machine<LogRule, LogState> = {
-  shares: (a, b) => a.windowUs === b.windowUs,
+  shareCount: (a, b) => a.windowUs === b.windowUs,
 
   view(rule, state, now) {
     if (!state) return { entries: [] };

@@ -16,8 +16,7 @@ interface ExactNumbers {
 
 /** One algorithm, exactly as docs/algorithms.md defines it. A `view` is the state as the rule sees it at `now`. */
 export interface Machine<R extends Rule, S> {
-  /** Whether two rules of one limiter and key share a count. */
-  shares(a: R, b: R): boolean;
+  shareCount(a: R, b: R): boolean;
   /**
    * The view of a state: without expired units, and cut to what the rule allows. If `state` is undefined, the view of
    * an unused key.

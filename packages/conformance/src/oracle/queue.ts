@@ -39,8 +39,7 @@ function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
 }
 
-/** Whether the state equals that of an unused key. */
-function rests(state: QueueState, now: bigint): boolean {
+function isUnused(state: QueueState, now: bigint): boolean {
   return state.tat.atMost(Fraction.of(now)) && state.pause <= now;
 }
 
@@ -66,15 +65,15 @@ function charged(rule: QueueRule, view: QueueState, tat: Fraction): QueueState {
 }
 
 export const queueMachine: Machine<QueueRule, QueueState> = {
-  shares: () => true,
+  shareCount: () => true,
 
   view(rule, state, now) {
-    if (state && !rests(state, now)) return raised(rule, cut(readBy(rule, state), now), now);
+    if (state && !isUnused(state, now)) return raised(rule, cut(readBy(rule, state), now), now);
     return { tat: Fraction.of(now), den: denominator(rule), span: 0n, pause: 0n };
   },
 
   impossible(rule, state, now) {
-    if (rests(state, now)) return false;
+    if (isUnused(state, now)) return false;
     const read = readBy(rule, state);
     const able = cut(read, now);
     return able.pause < read.pause || !read.tat.atMost(able.tat);
@@ -140,6 +139,6 @@ export const queueMachine: Machine<QueueRule, QueueState> = {
   },
 
   forgettable(_rule, state, now, earlier) {
-    return rests(state, now) || (state.pause <= now && state.pause > earlier);
+    return isUnused(state, now) || (state.pause <= now && state.pause > earlier);
   },
 };

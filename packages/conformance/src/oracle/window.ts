@@ -37,7 +37,7 @@ function weight(rule: WindowRule, view: WindowState, now: bigint): Fraction {
 }
 
 export const windowMachine: Machine<WindowRule, WindowState> = {
-  shares: (a, b) => a.windowUs === b.windowUs && a.kind === b.kind,
+  shareCount: (a, b) => a.windowUs === b.windowUs && a.kind === b.kind,
 
   view(rule, state, now) {
     const rolled = roll(rule, state, now);

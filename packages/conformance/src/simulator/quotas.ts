@@ -40,8 +40,7 @@ export class QuotaBooks {
   readonly records: UsageRecord[] = [];
   readonly told: Told[] = [];
   readonly loads: Load[] = [];
-  /** If true, loads no longer fail. */
-  isCalm = false;
+  loadsSucceed = false;
   private readonly plan: QuotaPlan;
   private readonly world: World;
 
@@ -100,7 +99,8 @@ export class QuotaBooks {
     const { world } = this;
     this.told.push({ ...crossed, process, trueUs: world.nowUs });
     await this.pass(process, this.plan.callbackUs);
-    if (!this.isCalm && this.told.length % 6 === 5) throw new Error('the mail server is down');
+    if (!this.loadsSucceed && this.told.length % 6 === 5)
+      throw new Error('the mail server is down');
   }
 
   /** Loads the units used, as they were when the load began. */
@@ -108,7 +108,7 @@ export class QuotaBooks {
     const { world, loads } = this;
     const load: Load = { process, key, fromUs: world.nowUs };
     loads.push(load);
-    const nth = this.isCalm ? 0 : loads.length;
+    const nth = this.loadsSucceed ? 0 : loads.length;
     const units = this.usedIn(key, start.getTime() * 1_000);
     await this.pass(process, nth % 7 === 4 ? HANGS_US : this.plan.callbackUs);
     load.endUs = world.nowUs;

@@ -725,7 +725,7 @@ class Running {
     const { world, apps, plan, books, calls } = this;
     const app = apps.find(({ process, quotas }) => quotas && !process.isDead);
     if (!books || !app) return undefined;
-    books.isCalm = true;
+    books.loadsSucceed = true;
     const keys = new Set(plan.acts.flatMap((act) => (act.kind === 'quota' ? [act.key] : [])));
     for (const waitUs of [61_000_000, 12_000_000]) {
       await world.runUntil(world.nowUs + waitUs);

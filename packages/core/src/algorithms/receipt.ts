@@ -2,8 +2,7 @@ import type { Answer, Ask, Receipt } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** The value of `atUs` if the store has charged nothing. */
-const NOTHING = -1;
+const UNCHARGED_AT_US = -1;
 
 /**
  * Makes the receipt of a grant of `units` from the store's answer. It includes the receipt of the fallback counters, if
@@ -11,7 +10,8 @@ const NOTHING = -1;
  */
 export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt {
   const { fallbackReceipt, failure } = answer;
-  if (failure) return { atUs: NOTHING, num: 0, units, ...(fallbackReceipt && { fallbackReceipt }) };
+  if (failure)
+    return { atUs: UNCHARGED_AT_US, num: 0, units, ...(fallbackReceipt && { fallbackReceipt }) };
   const receipt = rule.logic.receipt(answer, units);
   return fallbackReceipt ? { ...receipt, fallbackReceipt } : receipt;
 }
@@ -60,7 +60,7 @@ function restOf(rule: Rule, receipt: Receipt, cost: number): Receipt | undefined
   const units = receipt.units - given;
   if (!(units > 0)) return undefined;
   const { atUs, num } = receipt;
-  if (atUs === NOTHING || !rule.logic.rest) return { atUs, num, units };
+  if (atUs === UNCHARGED_AT_US || !rule.logic.rest) return { atUs, num, units };
   return rule.logic.rest(rule, receipt, given);
 }
 

@@ -144,7 +144,7 @@ export class DirectClient {
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
   ): Eventually<Value> {
-    return this.store.link.ask(steps, (answers) => then(this.told(steps, answers)));
+    return this.store.link.ask(steps, (answers) => then(this.report(steps, answers)));
   }
 
   /** Sends `put` steps, which refund. Skips undefined steps. Returns whether anything was refunded. */
@@ -160,11 +160,10 @@ export class DirectClient {
 
   /** Like {@link ask}, for steps that refund, release or reset. Also removes their keys from the denial cache. */
   giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
-    return this.store.link.giveBack(steps, (answers) => then(this.told(steps, answers)));
+    return this.store.link.giveBack(steps, (answers) => then(this.report(steps, answers)));
   }
 
-  // Reports a failure in the answers as a fault.
-  private told(steps: readonly Step[], answers: Answers): Answers {
+  private report(steps: readonly Step[], answers: Answers): Answers {
     // One fault is enough: all failures of a group have the same reason.
     const at = answers.findIndex(({ failure }) => failure);
     const error = answers[at]?.failure;

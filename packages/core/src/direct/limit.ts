@@ -41,7 +41,6 @@ export class Limit implements Decider {
   readonly rule: Rule;
   readonly mode: Mode;
   readonly share: number;
-  // The limit's name in the store.
   private readonly countedAs: string;
   private readonly policy: Policy;
   private readonly policyOnError: StoreErrorPolicy;

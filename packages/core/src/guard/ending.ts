@@ -14,7 +14,6 @@ export class Ending<Raw> {
   private readonly clock: Clock;
   private readonly context: StepContext;
   private readonly isTimed: boolean;
-  /** How long refunds and releases of permits wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
   readonly observers: Observers;
 
@@ -48,12 +47,12 @@ export class Ending<Raw> {
   ): readonly DecidedTurn<Raw>[] | undefined {
     // In the usual case no turn needs work at the end, and nothing is allocated.
     for (let i = 0; i < turns.length; i += 1) {
-      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, admission);
+      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.toEnd(turns, admission);
     }
     return this.watched(admission.allowed);
   }
 
-  private turnsToEnd(
+  private toEnd(
     turns: readonly DecidedTurn<Raw>[],
     admission: Admission,
   ): readonly DecidedTurn<Raw>[] | undefined {
@@ -72,7 +71,7 @@ export class Ending<Raw> {
   }
 
   private watched(allowed: boolean): DecidedTurn<Raw>[] | undefined {
-    return allowed && this.observers.hearsEnds ? [] : undefined;
+    return allowed && this.observers.wantsEnds ? [] : undefined;
   }
 
   /**

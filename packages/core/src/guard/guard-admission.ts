@@ -28,8 +28,7 @@ export class GuardAdmission<Raw> implements Admission {
   declare private readonly turns: readonly DecidedTurn<Raw>[];
   declare private readonly startUs: number;
   declare private readonly nowMs: number;
-  /** Turns that need work at the end of the request. Undefined if there are none, or if the request has ended. */
-  declare private open: readonly DecidedTurn<Raw>[] | undefined;
+  declare private toEnd: readonly DecidedTurn<Raw>[] | undefined;
   declare private knownDecisions: readonly Decision[] | undefined;
   declare private knownBinding: Decision | undefined;
   declare private knownHeaders: readonly Header[] | undefined;
@@ -48,12 +47,12 @@ export class GuardAdmission<Raw> implements Admission {
     this.turns = turns;
     this.startUs = startUs;
     this.nowMs = shared.writer.nowMs();
-    this.open = shared.ending.beginTurns(turns, this);
+    this.toEnd = shared.ending.beginTurns(turns, this);
     this.knownDecisions = undefined;
     this.knownBinding = undefined;
     this.knownHeaders = undefined;
     this.knownBody = undefined;
-    if (this.open && !this.allowed) this.endTurns({ status: this.status }, true);
+    if (this.toEnd && !this.allowed) this.endTurns({ status: this.status }, true);
   }
 
   get decisions(): readonly Decision[] {
@@ -86,7 +85,7 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   get pending(): boolean {
-    return this.open !== undefined;
+    return this.toEnd !== undefined;
   }
 
   /** Lets an `idempotency()` of the guard prepare to store the response. The handler must wait for the promise. */
@@ -113,12 +112,12 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   private endTurns(end: ResponseEnd, rejected: boolean): Promise<void> | undefined {
-    const { open } = this;
-    if (!open) return undefined;
-    this.open = undefined;
+    const { toEnd } = this;
+    if (!toEnd) return undefined;
+    this.toEnd = undefined;
     const [turn] = this.turns;
     if (turn && !rejected) this.shared.ending.observers.ended(turn.request);
-    return this.shared.ending.endTurns(open, end, rejected, this.startUs);
+    return this.shared.ending.endTurns(toEnd, end, rejected, this.startUs);
   }
 }
 

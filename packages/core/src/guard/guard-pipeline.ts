@@ -75,12 +75,11 @@ function decideStored(
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
-    return brokenDecision(limiter, mode, context);
+    return decisionOnStoreError(limiter, mode, context);
   }
 }
 
-/** The decision that `onStoreError` makes for a limiter that failed. */
-export function brokenDecision(
+export function decisionOnStoreError(
   limiter: Pick<Decider, 'name' | 'onStoreError'>,
   mode: Mode,
   context: StepContext,

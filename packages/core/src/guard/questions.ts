@@ -12,7 +12,7 @@ import { isYes, readOption } from '../limits/callbacks.js';
 import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
 import type { GuardOptions } from './guard-options.js';
-import { brokenDecision } from './guard-pipeline.js';
+import { decisionOnStoreError } from './guard-pipeline.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
@@ -103,7 +103,7 @@ export class Questions<Raw> {
     const { context } = asker;
     const asking = { limiter: limiter.name, request: turn.request, context };
     const asked = await readOption(asking, 'step', () => later.then((question) => ({ question })));
-    if (asked === undefined) turn.decision = brokenDecision(limiter, turn.mode, context);
+    if (asked === undefined) turn.decision = decisionOnStoreError(limiter, turn.mode, context);
     else this.accept(turn, limiter, asker, asked.question);
   }
 
@@ -132,7 +132,7 @@ export class Questions<Raw> {
   private failTurn(turn: Turn<Raw>, context: StepContext, error: unknown): void {
     const { limiter } = turn;
     context.fault({ limiter: limiter.name, source: 'step', error });
-    turn.decision = brokenDecision(limiter, turn.mode, context);
+    turn.decision = decisionOnStoreError(limiter, turn.mode, context);
   }
 }
 

@@ -1,4 +1,4 @@
-import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
+import { RELEASE_TIMEOUT_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
@@ -36,7 +36,7 @@ export class Releases {
         for (const [i, step] of steps.entries()) step.answered?.(answers[i] as Answer);
         return held && this.permitsOf(held).noteAnswers(steps, answers);
       },
-      GIVE_BACK_US,
+      RELEASE_TIMEOUT_US,
     );
     return isLater(noted) ? this.track(noted) : undefined;
   }

@@ -18,9 +18,8 @@ export interface ChargeContext {
 export class Charge {
   readonly reserved: number;
   numbers: Numbers;
-  // The units that the store was asked to charge, whether or not it has answered.
-  private told: number;
-  /** The units of `told` that were forgiven or lost, and so not charged. */
+  private sentUnits: number;
+  /** The units of `sentUnits` that were forgiven or lost, and so not charged. */
   private uncharged = 0;
   /** The `put` steps that can refund the charges, newest last. */
   private readonly puts: Step[] = [];
@@ -28,7 +27,7 @@ export class Charge {
   /** The part of `waiting` that must be refunded once the store has charged it. */
   private surplus = 0;
   private inFlight = 0;
-  private readonly whenHeard: (() => void)[] = [];
+  private readonly whenAnswered: (() => void)[] = [];
   private readonly step: Step;
   /** Whether this process admitted the request without the store. Then only its fallback counters have the charge. */
   private readonly isLocal: boolean;
@@ -39,7 +38,7 @@ export class Charge {
     this.context = context;
     this.numbers = numbers;
     this.reserved = unitsOf(step);
-    this.told = this.reserved;
+    this.sentUnits = this.reserved;
     this.isLocal = answer.failure !== undefined;
     this.puts.push(putOf(step, answer));
     this.tell('reserved', this.reserved);
@@ -47,11 +46,11 @@ export class Charge {
   }
 
   excessOver(units: number): number {
-    return this.told - units;
+    return this.sentUnits - units;
   }
 
   isKnown(units: number): boolean {
-    return this.told === units && this.uncharged === 0 && this.inFlight === 0 && !this.isLocal;
+    return this.sentUnits === units && this.uncharged === 0 && this.inFlight === 0 && !this.isLocal;
   }
 
   /**
@@ -60,8 +59,8 @@ export class Charge {
    * If a second step is needed, it is sent in another call, because one group can't refund the same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
-    if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
-    return new Promise<void>((resolve) => this.whenHeard.push(resolve)).then(() =>
+    if (units >= this.sentUnits || this.inFlight === 0) return this.stepsTo(units);
+    return new Promise<void>((resolve) => this.whenAnswered.push(resolve)).then(() =>
       this.stepsTo(units),
     );
   }
@@ -77,7 +76,7 @@ export class Charge {
   }
 
   tellDifference(units: number): void {
-    const more = units - this.told;
+    const more = units - this.sentUnits;
     this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
   }
 
@@ -89,8 +88,8 @@ export class Charge {
   private stepsTo(units: number): readonly Step[] {
     const { resends, settling } = this.context;
     resends.keepUp();
-    const more = units - this.told;
-    this.told = units;
+    const more = units - this.sentUnits;
+    this.sentUnits = units;
     if (more > 0) return [this.first({ ...this.step, op: 'record', cost: more, owed: 0 })];
     const [put, ...others] = this.givingBack(-more);
     for (const other of others) void settling.releases.giveBack([other]);
@@ -130,7 +129,7 @@ export class Charge {
     return this.listening(step, (own, answer) => {
       this.inFlight -= 1;
       this.hear(own, answer, false);
-      if (this.inFlight === 0) for (const resolve of this.whenHeard.splice(0)) resolve();
+      if (this.inFlight === 0) for (const resolve of this.whenAnswered.splice(0)) resolve();
     });
   }
 

@@ -1,4 +1,4 @@
-import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
+import { RELEASE_TIMEOUT_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { type Eventually, isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -67,7 +67,7 @@ function settlingOf({ store, observers }: DirectClient): Settling {
         const tell = (answers: readonly Answer[]): void => {
           for (const [i, { answered }] of steps.entries()) answered?.(answers[i] as Answer);
         };
-        const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
+        const sent = store.link.giveBack(steps, tell, RELEASE_TIMEOUT_US);
         return isLater(sent) ? sent : undefined;
       },
       track: (call) => call, // this limiter is never closed, so nothing waits for the call

@@ -1,6 +1,6 @@
 /** Resends settlements that did not reach the store. One memory limit holds for them and for lost releases. */
 
-import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
+import { LostReleases, MAX_STEPS_PER_TURN } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
 import type { Settling } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
@@ -61,7 +61,7 @@ export class Resends {
     this.dueUs = 0;
     this.lost.beginRound(this.nowUs);
     // Each step is sent on its own, so that a failed one doesn't affect the others. A remote store batches them.
-    for (const step of this.lost.next(MOST_STEPS)) void this.releases.giveBack([step]);
+    for (const step of this.lost.next(MAX_STEPS_PER_TURN)) void this.releases.giveBack([step]);
     this.schedule();
   }
 }

@@ -25,8 +25,7 @@ interface Worker {
   file: string;
   count: number;
   busy: number;
-  /** When this process first saw the current `count`, by its own clock. */
-  changedMs: number;
+  countChangedMs: number;
   /**
    * Whether the worker's file name has changed since it was first seen. If not, the file may belong to a process killed
    * long ago.
@@ -66,7 +65,7 @@ export class Roster {
     let busy = 0;
     let workers = 0;
     for (const [id, worker] of this.workers) {
-      const unchangedMs = nowMs - worker.changedMs;
+      const unchangedMs = nowMs - worker.countChangedMs;
       // A listing may miss a file during its rename.
       if (this.round - worker.round > 1) this.workers.delete(id);
       else if (unchangedMs > OLD_MS) old.push(worker.file);
@@ -88,7 +87,7 @@ export class Roster {
       const worker = {
         pid: Number(pid),
         ...read,
-        changedMs: nowMs,
+        countChangedMs: nowMs,
         isWriting: false,
         round: this.round,
       };

@@ -30,8 +30,7 @@ const LEAST_SHARE = 0.5;
 export class WaitMeter {
   private readonly drift: TimerDrift;
   private utilization: number | undefined;
-  /** The fraction of the loop's busy time in which it had the CPU. */
-  private share = 1;
+  private cpuShare = 1;
   private times: LoopTimes | undefined;
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
@@ -51,7 +50,7 @@ export class WaitMeter {
     this.acceptedBefore ??= times?.accepted;
     const since = spanOf(this.times, times);
     this.utilization = this.utilizationAt(since);
-    this.share = this.shareAt(since);
+    this.cpuShare = this.shareAt(since);
     this.times = times;
   }
 
@@ -92,9 +91,9 @@ export class WaitMeter {
   }
 
   private shareAt(since: Span | undefined): number {
-    if (!since || Number.isNaN(since.cpuMs) || !(since.activeMs > 0)) return this.share;
+    if (!since || Number.isNaN(since.cpuMs) || !(since.activeMs > 0)) return this.cpuShare;
     // The quotient exceeds 1 if the CPU time includes other threads or polling for events.
-    return faded(this.share, Math.min(1, since.cpuMs / since.activeMs), since.activeMs);
+    return faded(this.cpuShare, Math.min(1, since.cpuMs / since.activeMs), since.activeMs);
   }
 }
 

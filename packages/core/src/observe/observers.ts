@@ -17,8 +17,7 @@ import type { LimitRequest } from '../contract/request.js';
 export class Observers {
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
-  // If true, the guard must watch the ends of responses.
-  readonly hearsEnds: boolean;
+  readonly wantsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;
   private readonly counters: readonly Observer[];
@@ -31,7 +30,7 @@ export class Observers {
     this.wantsEvents = observers.some(({ onDecision }) => onDecision);
     this.wantsDecisions = this.wantsEvents || this.counters.length > 0;
     this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
-    this.hearsEnds = observers.some(({ onEnd }) => onEnd);
+    this.wantsEnds = observers.some(({ onEnd }) => onEnd);
   }
 
   decision(

@@ -18,7 +18,7 @@ import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
 import type { Values } from '../contract/store.js';
-import { brokenDecision } from '../guard/guard-pipeline.js';
+import { decisionOnStoreError } from '../guard/guard-pipeline.js';
 import { sharedValues } from '../memory/memory-values.js';
 
 export class GuardKeeper<Raw> implements Keeper<Raw> {
@@ -56,7 +56,7 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     const { keeping } = turn.limiter;
     const rejectOnFault = (error: unknown): Settled => {
       this.context.fault({ limiter: turn.limiter.name, source: 'decide', error });
-      const broken = brokenDecision(turn.limiter, turn.mode, this.context);
+      const broken = decisionOnStoreError(turn.limiter, turn.mode, this.context);
       return { decision: { ...broken, allowed: false, reason: 'store-error' } };
     };
     try {

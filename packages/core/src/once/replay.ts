@@ -74,9 +74,8 @@ function storeFailed(decision: Decision): Settled {
   };
 }
 
-/** The first and the longest pause between two polls of the store. The pause doubles after each poll. */
-const FIRST_MS = 50;
-const LAST_MS = 500;
+const FIRST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 500;
 
 /** The pause before the next poll if the run has ended in this process, because the store will soon know that. */
 const SOON_MS = 10;
@@ -189,10 +188,10 @@ class Wait {
    * @param ended called when no requests wait, before another request can join
    */
   async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
-    let pauseMs = FIRST_MS;
+    let pauseMs = FIRST_PAUSE_MS;
     do {
       const hasEnded = await paused(Math.min(pauseMs, this.leftMs()), running());
-      pauseMs = hasEnded ? SOON_MS : Math.min(2 * pauseMs, LAST_MS);
+      pauseMs = hasEnded ? SOON_MS : Math.min(2 * pauseMs, MAX_PAUSE_MS);
       this.settleWaiters(await this.checkClaim());
     } while (this.waiters.size > 0);
     ended();

@@ -40,8 +40,7 @@ const LEASE_US = 10_000_000;
 const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
-  /** Before this time, the key needs no call to the store. */
-  quietUs: number;
+  nextCallUs: number;
   /** The start of the period of the last known mark; 0 if none is known, -1 if no count was found. */
   startUs: number;
 }
@@ -105,11 +104,11 @@ class Restorer {
     const load = this.loads.get(limiter);
     if (!load || key === undefined || outcome === 'error' || !(used > 0)) return;
     const name = this.seen.nameOf(limiter, key);
-    const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0 };
+    const seen = this.seen.get(name) ?? { nextCallUs: 0, startUs: 0 };
     // The count began with this request, so an earlier count may have been lost.
-    if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
+    if (outcome !== 'denied' && used <= cost) seen.nextCallUs = 0;
     const nowUs = systemClock.nowUs();
-    if (seen.quietUs > nowUs) return;
+    if (seen.nextCallUs > nowUs) return;
     if (seen.startUs <= 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
@@ -128,7 +127,7 @@ class Restorer {
   ): Promise<void> {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
-    seen.quietUs = beginUs + LEASE_US;
+    seen.nextCallUs = beginUs + LEASE_US;
     const count = calendarLook(limiter, key);
     const known: Step = { ...markOf(count, seen.startUs, LEASE_US), op: 'look' };
     const [counted, marked] = await answersOf<[CalendarAnswer, ClaimsAnswer]>(store, [
@@ -147,7 +146,7 @@ class Restorer {
     if (marked.state === 'done' && startUs === seen.startUs) return;
     seen.startUs = startUs;
     if (!this.mayLoad(beginUs)) {
-      seen.quietUs = beginUs + RETRY_US;
+      seen.nextCallUs = beginUs + RETRY_US;
       return;
     }
     const place = { untilUs: beginUs + LONGEST_LOAD_US };
@@ -159,7 +158,7 @@ class Restorer {
     try {
       const [{ allowed, nowUs, endsUs }] = await answersOf<[ClaimsAnswer]>(store, [mark]);
       if (!allowed) {
-        seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
+        seen.nextCallUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
         return;
       }
       const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
@@ -207,7 +206,7 @@ class Restorer {
           { ...again, op: 'reset' },
         ];
         await answersOf(store, back);
-        seen.quietUs = 0;
+        seen.nextCallUs = 0;
         return;
       }
     }
@@ -220,7 +219,7 @@ class Restorer {
 
   private async startAgain(mark: Step, op: 'put' | 'reset', seen: Seen): Promise<void> {
     await answersOf(this.options.store, [{ ...mark, op }]);
-    seen.quietUs = 0;
+    seen.nextCallUs = 0;
   }
 }
 

@@ -101,8 +101,7 @@ function isShare(share: unknown): boolean {
 }
 
 interface Quiet {
-  /** Before this time, the share needs no call to the store. */
-  readonly untilUs: number;
+  readonly nextCallUs: number;
   /**
    * When the calendar period ends, by the clock of this process. The ends can differ after a change of the period:
    * rejections state the new end, while the store still has the old one. Empty for other windows.
@@ -157,13 +156,13 @@ class Teller {
       if (!(used / policy.limit >= share)) return;
       const name = this.quiet.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
-      const quiet = this.quiet.get(name) ?? { untilUs: 0, endsUs: [], startUs: 0 };
+      const quiet = this.quiet.get(name) ?? { nextCallUs: 0, endsUs: [], startUs: 0 };
       // A new period may have begun before the known one ended.
       const crosses = outcome !== 'denied' && (used - cost) / policy.limit < share;
       const endUs = now + resetMs * 1_000;
       const isSame = quiet.endsUs.some((known) => Math.abs(endUs - known) <= SAME_US);
       const isKnown = quiet.endsUs.length === 0 || (isSame && !crosses);
-      if (isKnown && quiet.untilUs > now) continue;
+      if (isKnown && quiet.nextCallUs > now) continue;
       this.running.add(name);
       const told = this.tell(event, share, key, name)
         .catch((error) => tellMarkFault(this.options, limiter, error))
@@ -197,7 +196,7 @@ class Teller {
     const ends = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
     const known = [...ends, ...before].slice(0, MOST_ENDS);
     const beQuiet = (forUs: number): void =>
-      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endsUs: known, startUs });
+      this.quiet.set(name, { nextCallUs: systemClock.nowUs() + forUs, endsUs: known, startUs });
     const since = isCalendar ? ` since ${startUs}` : '';
     const claim = { id: `${threshold} of ${limit}${since}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;

@@ -1,8 +1,7 @@
 import { asError, SpillwayError } from '../base/errors.js';
 import { after, isThenable } from '../base/host.js';
 
-/** How long a custom response may take to begin. */
-const LONGEST_MS = 10_000;
+const RESPONSE_START_TIMEOUT_MS = 10_000;
 
 /** How long frameworks may take to begin a response, such as a file or view, after the function has ended. */
 const LONGEST_AFTER_END_MS = 1_000;
@@ -30,13 +29,12 @@ export interface RejectedResponse {
  * fault is reported.
  */
 export class OwnAnswer {
-  // Whether waiting has ended, because the function has responded or failed, or the client has disconnected.
-  private isOver = false;
+  private isSettled = false;
   // Whether the default rejection was sent, or the app's error handler has the request.
   private isTaken = false;
   // Whether the function has called `next()`. If so, the default rejection is sent when the function ends.
   private calledNext = false;
-  private cancelTimer: (() => void) | undefined;
+  private cancel: (() => void) | undefined;
   private resolve: (() => void) | undefined;
   private readonly response: RejectedResponse;
   private readonly report: (fault: unknown) => void;
@@ -45,7 +43,7 @@ export class OwnAnswer {
   constructor(response: RejectedResponse, report: (fault: unknown) => void) {
     this.response = response;
     this.report = report;
-    this.cancelTimer = undefined;
+    this.cancel = undefined;
     this.resolve = undefined;
   }
 
@@ -64,14 +62,14 @@ export class OwnAnswer {
       return undefined;
     }
     if (isThenable(own)) return this.wait(own);
-    this.ended(LONGEST_MS);
+    this.ended(RESPONSE_START_TIMEOUT_MS);
     return undefined;
   }
 
   /** Called instead of the next handler if the app calls `next()` for a rejected request. */
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
-    if (this.isOver) return;
+    if (this.isSettled) return;
     if (!this.response.canAnswerLater()) this.calledNext = true;
     else if (!this.response.isAnswered()) this.rejectRequest();
   }
@@ -91,7 +89,7 @@ export class OwnAnswer {
   private wait(own: PromiseLike<unknown>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.resolve = resolve;
-      this.setTimer(LONGEST_MS, LATE);
+      this.setTimer(RESPONSE_START_TIMEOUT_MS, LATE);
       // A custom `then` may throw or call back twice; a promise around it does not.
       new Promise((take) => take(own)).then(
         () => {
@@ -99,7 +97,7 @@ export class OwnAnswer {
           resolve();
         },
         (error) => {
-          const isLate = this.isOver; // true if `resolve` was called
+          const isLate = this.isSettled; // true if `resolve` was called
           this.resolve = undefined;
           if (isLate) this.report(error);
           else if (this.failed(error)) reject(anError(error));
@@ -109,8 +107,8 @@ export class OwnAnswer {
   }
 
   private ended(restMs: number): void {
-    const { isOver, calledNext, response } = this;
-    if (isOver) return;
+    const { isSettled, calledNext, response } = this;
+    if (isSettled) return;
     if (calledNext) this.rejectRequest();
     else if (response.isAnswered()) this.finish();
     else if (response.canAnswerLater()) this.setTimer(restMs, ENDED);
@@ -118,9 +116,9 @@ export class OwnAnswer {
   }
 
   private setTimer(ms: number, reason: string): void {
-    const isFirst = !this.cancelTimer;
-    this.cancelTimer?.();
-    this.cancelTimer = after(ms, () => this.missed(reason));
+    const isFirst = !this.cancel;
+    this.cancel?.();
+    this.cancel = after(ms, () => this.missed(reason));
     if (isFirst) this.response.whenClosed(() => this.finish());
   }
 
@@ -142,8 +140,8 @@ export class OwnAnswer {
   }
 
   private finish(): void {
-    this.isOver = true;
-    this.cancelTimer?.();
+    this.isSettled = true;
+    this.cancel?.();
     this.resolve?.();
   }
 }

@@ -16,10 +16,9 @@ const FULL_US = 120_000_000;
  * Stripe).
  */
 const REST_US = -28_000_000;
-/** How often utilization is measured. */
-export const LADDER_PERIOD_US = 1_000_000;
+export const LADDER_MEASURE_PERIOD_US = 1_000_000;
 /** After this time without a reading, the ladder returns to the level of an idle worker. */
-const SILENCE_US = 8 * LADDER_PERIOD_US;
+const SILENCE_US = 8 * LADDER_MEASURE_PERIOD_US;
 
 /**
  * The state of the ladder. The level is a time at full utilization: -28 s on an idle worker, 0 where shedding starts,
@@ -34,7 +33,6 @@ export function restingLadder(nowUs: number): LadderState {
   return { levelUs: REST_US, atUs: nowUs };
 }
 
-/** How much is shed: 0 is nothing, 1 is every class that may be shed. */
 export function shedAmountOf(state: LadderState): number {
   return Math.max(0, state.levelUs / FULL_US);
 }
@@ -49,9 +47,10 @@ export function advanceLadder(
   nowUs: number,
   mayRise = true,
 ): LadderState {
-  const covered = reading && coverageOf(reading, state.atUs, nowUs, LADDER_PERIOD_US, SILENCE_US);
+  const covered =
+    reading && coverageOf(reading, state.atUs, nowUs, LADDER_MEASURE_PERIOD_US, SILENCE_US);
   if (!reading || !covered) {
-    const silent = nowUs - state.atUs > SILENCE_US + LADDER_PERIOD_US;
+    const silent = nowUs - state.atUs > SILENCE_US + LADDER_MEASURE_PERIOD_US;
     return silent && state.levelUs !== REST_US ? { levelUs: REST_US, atUs: state.atUs } : state;
   }
   const from = covered.afterSilence ? REST_US : state.levelUs;

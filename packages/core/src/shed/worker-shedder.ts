@@ -17,7 +17,7 @@ import {
 } from './brake.js';
 import {
   advanceLadder,
-  LADDER_PERIOD_US,
+  LADDER_MEASURE_PERIOD_US,
   type LadderState,
   ladderProbability,
   restingLadder,
@@ -78,8 +78,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly brake: SignalLoop<ControllerState> | undefined;
   private readonly loops: readonly { fault: unknown }[];
   private readonly mix: Mix;
-  /** Ranks below this number may be shed. */
-  private readonly sheddable: number;
+  private readonly firstUnsheddableRank: number;
   private readonly clock: Clock;
   private readonly random: () => number;
   private readonly hint: () => number;
@@ -94,7 +93,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     this.hint = hints(options);
     this.ranking = new Ranking(options.priority);
     const classes = this.ranking.classes.length;
-    this.sheddable = options.shedCritical ? classes : classes - 1;
+    this.firstUnsheddableRank = options.shedCritical ? classes : classes - 1;
     this.mix = new Mix(classes);
     this.clock = clock;
     this.random = randomOf(options);
@@ -126,7 +125,8 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
         nowUs,
         !(areOne && brakeLoop && holds(brakeLoop.peek(nowUs), nowUs)),
       );
-    this.ladder = ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, climb);
+    this.ladder =
+      ladder && new SignalLoop(ladder, clock, LADDER_MEASURE_PERIOD_US, restingLadder, climb);
     this.loops = [this.ladder, this.brake].filter((loop) => loop !== undefined);
   }
 
@@ -147,8 +147,10 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       context?.fault({ limiter: this.name, source: 'priority', error }),
     );
     if (this.brake) this.mix.countRequest(rank, nowUs);
-    if (rank >= this.sheddable) return this.decision(rank, undefined);
-    const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
+    if (rank >= this.firstUnsheddableRank) return this.decision(rank, undefined);
+    const slow = ladder
+      ? ladderProbability(shedAmountOf(ladder), rank, this.firstUnsheddableRank)
+      : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
     if (slow === 0 && fast === 0) return this.decision(rank, undefined);
     // One random number for both loops, because the brake's fraction includes the requests that the ladder rejects.

@@ -21,8 +21,7 @@ export const OTHER_PARTS = 'other parts';
 
 interface ReportedOutage {
   readonly reportedUs: number;
-  /** Whether the current outage was logged. If so, its end will be logged too. */
-  isTold: boolean;
+  isLogged: boolean;
   /** Number of open breakers: 0 or 1 for a part; {@link OTHER_PARTS} stands for several parts. */
   open: number;
   more: number;
@@ -54,19 +53,19 @@ export class OutageLog {
   opened(part: string, error: unknown, isSlow: boolean): void {
     const { parts } = this;
     const name = parts.has(part) || parts.size < MAX_PARTS ? part : OTHER_PARTS;
-    const told = parts.get(name);
-    if (told) {
-      told.open += 1;
-      told.isSlow = isSlow;
-      told.lastError = error;
-      if (this.clock.nowUs() - told.reportedUs < QUIET_US) {
-        told.isTold = false;
-        told.more += 1;
+    const outage = parts.get(name);
+    if (outage) {
+      outage.open += 1;
+      outage.isSlow = isSlow;
+      outage.lastError = error;
+      if (this.clock.nowUs() - outage.reportedUs < QUIET_US) {
+        outage.isLogged = false;
+        outage.more += 1;
         return;
       }
-      if (told.more > 0) this.sumUp(name, told);
+      if (outage.more > 0) this.sumUp(name, outage);
     }
-    this.renew(name, { lastError: error, isSlow, open: told?.open ?? 1 });
+    this.renew(name, { lastError: error, isSlow, open: outage?.open ?? 1 });
     this.warn(
       `${this.partLabel(name)} is ${isSlow ? 'slow' : 'failing'} (${textOf(error)}). ` +
         `${this.meanwhile(isSlow)}${seeHelp(error)}`,
@@ -77,32 +76,32 @@ export class OutageLog {
   closed(part: string, openMs: number | undefined): void {
     const { parts } = this;
     const name = parts.has(part) ? part : OTHER_PARTS;
-    const told = parts.get(name);
-    if (!told) return;
-    told.open -= 1;
-    if (told.open > 0) return;
-    if (this.clock.nowUs() - told.reportedUs >= QUIET_US) parts.delete(name);
-    if (told.isTold && openMs !== undefined) {
+    const outage = parts.get(name);
+    if (!outage) return;
+    outage.open -= 1;
+    if (outage.open > 0) return;
+    if (this.clock.nowUs() - outage.reportedUs >= QUIET_US) parts.delete(name);
+    if (outage.isLogged && openMs !== undefined) {
       this.warn(`${this.partLabel(name)} works again, after ${(openMs / 1000).toFixed(1)} s.`);
     }
   }
 
   /** Logs the error of a failed probe, once per outage, if it says that the store hangs or is slow. */
   stillDown(part: string, error: unknown): void {
-    const told = this.parts.get(part);
-    if (!told || told.hint || !isSpillwayError(error)) return;
+    const outage = this.parts.get(part);
+    if (!outage || outage.hint || !isSpillwayError(error)) return;
     if (error.kind !== 'hung' && error.kind !== 'slow') return;
-    told.hint = true;
+    outage.hint = true;
     this.warn(`${this.partLabel(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
   private renew(name: string, now: Pick<ReportedOutage, 'lastError' | 'isSlow' | 'open'>): void {
     const { lastError, isSlow, open } = now;
-    const isTold = open > 0;
+    const isLogged = open > 0;
     const toldUs = this.clock.nowUs();
     this.parts.set(name, {
       reportedUs: toldUs,
-      isTold,
+      isLogged,
       open,
       more: 0,
       lastError,
@@ -110,21 +109,21 @@ export class OutageLog {
       hint: false,
     });
     afterIdly(QUIET_US / 1000, () => {
-      const told = this.parts.get(name);
-      if (!told) return;
-      if (told.more > 0) this.sumUp(name, told);
-      else if (told.open === 0) this.parts.delete(name);
+      const outage = this.parts.get(name);
+      if (!outage) return;
+      if (outage.more > 0) this.sumUp(name, outage);
+      else if (outage.open === 0) this.parts.delete(name);
     });
   }
 
-  private sumUp(name: string, told: ReportedOutage): void {
-    const { more, isSlow, open, lastError } = told;
+  private sumUp(name: string, outage: ReportedOutage): void {
+    const { more, isSlow, open, lastError } = outage;
     const times = more === 1 ? 'once more' : `${more} more times`;
     const [was, is, isNot] = isSlow
       ? ['was slow', 'it is slow now', 'it is not slow now']
       : ['failed', 'it is failing now', 'it works now'];
     const now = open > 0 ? `${is}. ${this.meanwhile(isSlow)}` : `${isNot}.`;
-    this.renew(name, told);
+    this.renew(name, outage);
     this.warn(
       `${this.partLabel(name)} ${was} ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
     );

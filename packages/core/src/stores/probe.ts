@@ -39,8 +39,7 @@ export class Probe {
   private doneUs: number;
   private wantedUs: number;
   private pauseUs: number;
-  /** The number of the current attempt. Answers to earlier attempts, which were given up, are ignored. */
-  private turn = 0;
+  private attempt = 0;
   private isUnderWay = false;
   private wellUs: number | undefined;
   private cancel: (() => void) | undefined;
@@ -83,7 +82,7 @@ export class Probe {
   }
 
   stopProbing(): void {
-    this.turn += 1;
+    this.attempt += 1;
     this.cancel?.();
   }
 
@@ -99,8 +98,8 @@ export class Probe {
   private sendProbe(): Promise<void> {
     const { sender, clock, healthyUs, back, failed } = this.options;
     this.cancel?.();
-    this.turn += 1;
-    const { turn, question } = this;
+    this.attempt += 1;
+    const { attempt, question } = this;
     const isWell = this.options.startTiming();
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
@@ -108,12 +107,12 @@ export class Probe {
     return Promise.resolve()
       .then(() => sender.sendProbe(question))
       .then(isWell, (error: unknown) => {
-        if (turn === this.turn) failed(error, question);
+        if (attempt === this.attempt) failed(error, question);
         // An error that concerns only this step shows that the store works.
         return isSpillwayError(error) && error.code === 'SPW_STORE_ERROR';
       })
       .then((isBack) => {
-        if (turn !== this.turn) return;
+        if (attempt !== this.attempt) return;
         this.isUnderWay = false;
         this.doneUs = clock.nowUs();
         this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;

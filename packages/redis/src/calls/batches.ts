@@ -68,15 +68,15 @@ export class Batches {
 
 /**
  * Splits groups by hash slot, because a script call must not span slots. A call has one deadline, so background groups
- * (`isApart`) share calls only with groups that have the same deadline.
+ * (`isBackground`) share calls only with groups that have the same deadline.
  */
 function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   const first = groups[0] as Group;
   if (groups.every((group) => canShareCall(group, first))) return [groups];
   const slots = new Map<number | string, Group[]>();
   for (const group of groups) {
-    const { slot, isApart, deadlineUs } = group;
-    const place = isApart ? `${slot} ${deadlineUs}` : slot;
+    const { slot, isBackground, deadlineUs } = group;
+    const place = isBackground ? `${slot} ${deadlineUs}` : slot;
     const others = slots.get(place);
     if (others) others.push(group);
     else slots.set(place, [group]);
@@ -85,6 +85,6 @@ function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
 }
 
 function canShareCall(one: Group, other: Group): boolean {
-  if (one.slot !== other.slot || one.isApart !== other.isApart) return false;
-  return !one.isApart || one.deadlineUs === other.deadlineUs;
+  if (one.slot !== other.slot || one.isBackground !== other.isBackground) return false;
+  return !one.isBackground || one.deadlineUs === other.deadlineUs;
 }

@@ -140,7 +140,7 @@ class GroupCall implements ScriptCall {
    */
   private afterLate(late: readonly Group[], receivedUs: number): void {
     const isInTime = receivedUs < this.deadlineUs;
-    if (isInTime && !this.isRetry && !late[0]?.isApart) this.calls.retry(late);
+    if (isInTime && !this.isRetry && !late[0]?.isBackground) this.calls.retry(late);
     else failAll(late, tooLate());
   }
 }

@@ -7,8 +7,7 @@ export interface Group {
   readonly slot: number;
   /** The deadline by the process's clock; Infinity if there is none. */
   readonly deadlineUs: number;
-  /** True for background work, which is never resent. */
-  readonly isApart: boolean;
+  readonly isBackground: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;
 }

@@ -21,7 +21,7 @@ export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
   /** When the waiting calls are checked next, unless the client reports a change earlier. Infinity if no call waits. */
-  private nextUs = Infinity;
+  private dueUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 
   private constructor(client: RedisClient) {
@@ -46,7 +46,7 @@ export class ReadyQueue {
       this.guarded(() => {
         // `hurry` may connect, so the state is read after it.
         this.client.hurry?.();
-        const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.nextUs;
+        const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.dueUs;
         if (!isWatched || this.client.state !== 'connecting') this.review();
       });
     });
@@ -75,7 +75,7 @@ export class ReadyQueue {
     const nowUs = systemClock.nowUs();
     const before = this.waiting;
     this.waiting = [];
-    this.nextUs = Infinity;
+    this.dueUs = Infinity;
     for (const call of before) {
       if (call.deadlineUs <= nowUs) call.reject(tooLate());
       else if (state === 'ready') call.resolve();
@@ -84,7 +84,7 @@ export class ReadyQueue {
     }
     if (this.waiting.length === 0) return;
     const stopListening = this.client.onceChanged(this.check);
-    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.check);
+    const stopTimer = after(Math.ceil((this.dueUs - nowUs) / 1000), this.check);
     this.stopWaiting = () => {
       stopTimer();
       stopListening();
@@ -93,6 +93,6 @@ export class ReadyQueue {
 
   private addWaiting(call: Waiting, nowUs: number): void {
     this.waiting.push(call);
-    this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + CHECK_US);
+    this.dueUs = Math.min(this.dueUs, call.deadlineUs, nowUs + CHECK_US);
   }
 }

@@ -5,8 +5,7 @@ import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
 import { afterIdly, afterThisTurn } from '../host.js';
 
-/** A connection is suspect when calls have had no reply for this long. */
-const HUNG_US = 2_000_000;
+const SUSPECT_AFTER_US = 2_000_000;
 
 /**
  * How much longer to wait for a reply on a suspect connection, because the client may have resent the oldest call on a
@@ -14,18 +13,15 @@ const HUNG_US = 2_000_000;
  */
 const GRACE_MS = 250;
 
-/** The minimum time between two reconnects to a node, or between two errors about it. */
-const AGAIN_US = 60_000_000;
+const MIN_ACTION_INTERVAL_US = 60_000_000;
 
-/** The maximum number of nodes, more than any cluster has. */
-const MOST_NODES = 1_000;
+const MAX_NODES = 1_000;
 
 interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
   unansweredSinceUs: number;
   actedUs: number;
-  /** An error for the next call to this node. It is reported once. */
-  advice: SpillwayError | undefined;
+  nextError: SpillwayError | undefined;
 }
 
 export class Silence {
@@ -45,16 +41,16 @@ export class Silence {
   sent(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();
     const connection = this.connectionOf(node);
-    const { advice } = connection;
-    connection.advice = undefined;
+    const { nextError } = connection;
+    connection.nextError = undefined;
     if (connection.unansweredSinceUs === 0) connection.unansweredSinceUs = nowUs;
     else if (
-      nowUs - connection.unansweredSinceUs >= HUNG_US &&
-      nowUs - connection.actedUs >= AGAIN_US
+      nowUs - connection.unansweredSinceUs >= SUSPECT_AFTER_US &&
+      nowUs - connection.actedUs >= MIN_ACTION_INTERVAL_US
     ) {
       this.checkAgain(node, connection);
     }
-    return advice;
+    return nextError;
   }
 
   /** Call this when a call to `node` was answered, or lost with its connection. */
@@ -66,15 +62,15 @@ export class Silence {
   private connectionOf(node: string): Connection {
     let connection = this.connections.get(node);
     if (!connection) {
-      if (this.connections.size >= MOST_NODES) this.connections.clear();
-      connection = { unansweredSinceUs: 0, actedUs: -Infinity, advice: undefined };
+      if (this.connections.size >= MAX_NODES) this.connections.clear();
+      connection = { unansweredSinceUs: 0, actedUs: -Infinity, nextError: undefined };
       this.connections.set(node, connection);
     }
     return connection;
   }
 
   /**
-   * Reconnects, or prepares advice, if no reply comes in the grace time. Two more event loop turns pass before the
+   * Reconnects, or prepares an error, if no reply comes in the grace time. Two more event loop turns pass before the
    * check, to read replies that arrived while this process was stalled.
    */
   private checkAgain(node: string, connection: Connection): void {
@@ -85,7 +81,7 @@ export class Silence {
       if (connection.unansweredSinceUs !== unansweredSinceUs) return;
       connection.actedUs = systemClock.nowUs();
       if (this.reconnects) this.client.reconnect?.(node);
-      else connection.advice = hung(this.client.cure);
+      else connection.nextError = hung(this.client.cure);
     };
     afterIdly(GRACE_MS, () => afterThisTurn(() => afterThisTurn(check)));
   }

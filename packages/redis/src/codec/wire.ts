@@ -8,7 +8,13 @@ import { failedGroup, noReply } from '../failures.js';
 
 export class Encoder {
   // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
-  private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
+  private last: Shape = {
+    steps: [],
+    words: [],
+    short: undefined,
+    isNamed: false,
+    isTimed: false,
+  };
 
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
@@ -16,8 +22,8 @@ export class Encoder {
       const shape = this.shapeOf((groups[from] as Asked).steps, clock);
       let to = from + 1;
       while (to < groups.length && sameShape(shape.steps, (groups[to] as Asked).steps)) to += 1;
-      if (shape.alone && to - from === groups.length) {
-        for (const word of shape.alone) args.push(word);
+      if (shape.short && to - from === groups.length) {
+        for (const word of shape.short) args.push(word);
         return;
       }
       args.push(`${to - from}`);
@@ -41,8 +47,7 @@ interface Asked {
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
-  /** The arguments in a shorter form, which the script accepts if all groups of a call have this shape. */
-  readonly alone: readonly string[] | undefined;
+  readonly short: readonly string[] | undefined;
   readonly isNamed: boolean;
   readonly isTimed: boolean;
 }
@@ -51,8 +56,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
   const words = [`${steps.length}`];
   for (const step of steps) encodeStep(step, words, clock, steps.length > 1);
   const isTimed = steps.some(({ rule }) => codecOf(rule).isTimed);
-  const alone = takeAlone(steps, words);
-  return { steps, words, alone, isNamed: steps.some(isNamed), isTimed };
+  const short = takeAlone(steps, words);
+  return { steps, words, short, isNamed: steps.some(isNamed), isTimed };
 }
 
 /**

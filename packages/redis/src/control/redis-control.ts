@@ -91,7 +91,7 @@ class InRedis implements RedisControl {
       storeLostSettings: (args) => this.scripts.storeLostSettings(args),
       onFollow: (revision) => this.following.follows(revision),
       onLook: (isNoted) => {
-        if (this.following.isMissing(isNoted)) this.announcer.again();
+        if (this.following.isMissing(isNoted)) this.announcer.announceAgain();
       },
     };
     this.poller = new SettingsPoller(host, everyUs, onFault);

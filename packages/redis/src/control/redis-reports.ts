@@ -40,8 +40,7 @@ export interface RedisReports extends ReportSink {
   read(limiter?: string): Promise<readonly ProcessReport[]>;
 }
 
-/** How long a report is kept after its process last published. */
-const KEPT_MS = 900_000;
+const REPORT_TTL_MS = 900_000;
 const MINUTE_MS = 60_000;
 
 /** Bounds memory if processes keep restarting. */
@@ -82,7 +81,7 @@ class InRedis extends TaggedScripts implements RedisReports {
 
   async publish(limiters: readonly LimiterReport[]): Promise<void> {
     const texts = limiters.flatMap((report) => [report.limiter, encodeReport(report)]);
-    const args = [this.id, `${KEPT_MS}`, `${MAX_PROCESSES}`, ...texts];
+    const args = [this.id, `${REPORT_TTL_MS}`, `${MAX_PROCESSES}`, ...texts];
     await this.runScript(this.writing, [this.reportOf(this.id), this.keyOf('reports')], args);
   }
 
@@ -91,7 +90,7 @@ class InRedis extends TaggedScripts implements RedisReports {
     const processes = pairsOf(listed).flatMap(([process, text]) => {
       // The difference is negative if the clock of Redis was set back.
       const ageMs = Math.abs(Number(now) - Number(/^1 (\d{1,16})/.exec(text)?.[1]));
-      return ageMs < KEPT_MS ? [{ process, ageMs }] : [];
+      return ageMs < REPORT_TTL_MS ? [{ process, ageMs }] : [];
     });
     processes.sort((a, b) => a.ageMs - b.ageMs);
     const fields = limiter === undefined ? [] : [limiter];

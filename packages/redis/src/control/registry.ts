@@ -9,8 +9,7 @@ import {
 } from './known-limiter.js';
 import type { LimiterScripts } from './limiter-scripts.js';
 
-/** The longest time that a reset waits for the list of counts. */
-const LOOK_US = 1_000_000;
+const COUNT_LIST_TIMEOUT_US = 1_000_000;
 
 export class Registry {
   private readonly scripts: LimiterScripts;
@@ -63,7 +62,7 @@ export class Registry {
     deadlineUs: number,
   ): Promise<ReadonlyMap<string, readonly string[]>> {
     const nowUs = systemClock.nowUs();
-    const untilUs = nowUs + Math.min((deadlineUs - nowUs) / 2, LOOK_US);
+    const untilUs = nowUs + Math.min((deadlineUs - nowUs) / 2, COUNT_LIST_TIMEOUT_US);
     try {
       return decodeCodes(await this.scripts.limiters(limiters, untilUs));
     } catch (error) {
@@ -131,8 +130,7 @@ export class Announcer {
     this.later(SOON_US);
   }
 
-  /** Call this when Redis has lost the announcements. */
-  again(): void {
+  announceAgain(): void {
     this.dueUs = -Infinity;
     this.keepUp();
   }

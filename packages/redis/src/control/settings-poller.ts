@@ -37,8 +37,7 @@ export class SettingsPoller {
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly host: PollerHost;
   private readonly everyUs: number;
-  /** The settings by field, as Redis stores them. */
-  private stored = new Map<string, string>();
+  private storedFields = new Map<string, string>();
   private revision = '';
   private dataSet = '';
   private lost = false;
@@ -177,7 +176,7 @@ export class SettingsPoller {
     if (nowUs < this.nextOfferUs) return;
     this.nextOfferUs = nowUs + RETRY_US;
     const args = [`${KEPT_MS}`, this.revision, this.dataSet];
-    const fields = [...this.stored].flat();
+    const fields = [...this.storedFields].flat();
     try {
       const isWanted = Number(await this.host.storeLostSettings(args)) === 1;
       if (isWanted && fields.length > 0) await this.host.storeLostSettings([...args, ...fields]);
@@ -204,15 +203,16 @@ export class SettingsPoller {
   };
 
   private follow(revision: string, texts: readonly string[]): void {
-    const before = this.stored;
+    const before = this.storedFields;
     this.revision = revision;
-    this.stored = new Map();
+    this.storedFields = new Map();
     for (let i = 0; i < texts.length; i += 2) {
-      this.stored.set(texts[i] as string, texts[i + 1] as string);
+      this.storedFields.set(texts[i] as string, texts[i + 1] as string);
     }
-    for (const field of before.keys()) if (!this.stored.has(field)) this.overrides.remove(field);
+    for (const field of before.keys())
+      if (!this.storedFields.has(field)) this.overrides.remove(field);
     const errors: unknown[] = [];
-    for (const [field, text] of this.stored) {
+    for (const [field, text] of this.storedFields) {
       if (before.get(field) === text) continue;
       this.overrides.remove(field);
       try {

@@ -9,8 +9,7 @@ import type { Script } from '../codec/script.js';
  */
 const TAG = '{%control}';
 
-/** The default timeout of a call, including the time to connect. */
-const PATIENCE_US = 5_000_000;
+const DEFAULT_TIMEOUT_US = 5_000_000;
 
 /** Calls reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. */
 export class TaggedScripts {
@@ -41,5 +40,5 @@ export class TaggedScripts {
 }
 
 function deadlineFromNow(): number {
-  return systemClock.nowUs() + PATIENCE_US;
+  return systemClock.nowUs() + DEFAULT_TIMEOUT_US;
 }

@@ -6,8 +6,7 @@ import { ratePolicy } from '../decide.js';
 import { CalendarShelf } from './calendar-shelf.js';
 import { BILLING } from './periods.js';
 
-/** The longest billing period. */
-export const LONGEST_MS = 34_560_000_000;
+export const MAX_BILLING_PERIOD_MS = 34_560_000_000;
 
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
@@ -27,7 +26,7 @@ export const calendarMachine: Machine = {
   }),
   described: ({ limit, calendar }: CalendarRule) => `${limit} per ${calendar.name}`,
   expiresAfterUs: ({ calendar }: CalendarRule) =>
-    calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
+    calendar.name === BILLING ? MAX_BILLING_PERIOD_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
   examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {

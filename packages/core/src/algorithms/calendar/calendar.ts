@@ -6,7 +6,7 @@ import { Junk } from '../../base/junk.js';
 import type { NamesOf } from '../../base/option-names.js';
 import type { BillingPeriod, Period } from '../../contract/calendar.js';
 import type { CalendarRule, CalendarWindow, FaultSink, Machine } from '../../contract/rule.js';
-import { calendarMachine, LONGEST_MS, makeCalendarRule } from './calendar-rule.js';
+import { calendarMachine, MAX_BILLING_PERIOD_MS, makeCalendarRule } from './calendar-rule.js';
 import { BILLING, calendarNamed, type Unit, zoneCalendar } from './periods.js';
 
 const machine: Machine = /* @__PURE__ */ Object.assign({}, calendarMachine, {
@@ -119,8 +119,7 @@ function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {
   notices.tell('SPW_STORE_MISSING', message, 'calendar()');
 }
 
-/** The shortest billing period. */
-const SHORTEST_MS = 43_200_000;
+const MIN_BILLING_PERIOD_MS = 43_200_000;
 const LONGEST_ID = 256;
 
 const SECOND_US = 1_000_000;
@@ -135,6 +134,7 @@ function periodFrom(given: unknown): Period | undefined {
   const [startS = 0, endS = 0] = [start, end].map((time) => Math.floor(Number(time) / 1000));
   const lengthMs = (endS - startS) * 1000;
   if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
-  if (!(startS >= 0 && lengthMs >= SHORTEST_MS && lengthMs <= LONGEST_MS)) return undefined;
+  if (!(startS >= 0 && lengthMs >= MIN_BILLING_PERIOD_MS && lengthMs <= MAX_BILLING_PERIOD_MS))
+    return undefined;
   return { label: encodeText(id), startUs: startS * SECOND_US, endUs: endS * SECOND_US };
 }

@@ -3,7 +3,7 @@ import type { Numbers } from '../../contract/decision.js';
 import type { DistinctRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
-import { MAX_ITEMS } from './distinct-step.js';
+import { MAX_ITEMS_PER_STEP } from './distinct-step.js';
 
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
@@ -38,7 +38,7 @@ export function makeDistinctRule(
 }
 
 function capacity({ limit }: DistinctRule): number {
-  return Math.min(limit, MAX_ITEMS);
+  return Math.min(limit, MAX_ITEMS_PER_STEP);
 }
 
 function measureDistinct(rule: DistinctRule, answer: LogAnswer, cost: number): Numbers {

@@ -11,8 +11,7 @@ import type { Ask } from '../../contract/ask.js';
 import type { DistinctRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The most items of one step. A step with more never passes. */
-export const MAX_ITEMS = 100;
+export const MAX_ITEMS_PER_STEP = 100;
 
 const FINGERPRINT = 16;
 export const WIDTH = 23;
@@ -70,7 +69,7 @@ export function stepDistinct(
   state.items = list;
   state.used = list.length / WIDTH;
   state.lastUs = lastOf(list);
-  const canPass = wanted.length <= Math.min(rule.limit, MAX_ITEMS);
+  const canPass = wanted.length <= Math.min(rule.limit, MAX_ITEMS_PER_STEP);
   state.freesUs = canPass ? freesOf(list, places, limit, nowUs) : -1;
   return allowed;
 }
@@ -100,7 +99,7 @@ function placesOf(list: string, wanted: readonly string[]): readonly number[] {
 function passes(list: string, places: readonly number[], limit: number): boolean {
   const fresh = freshOf(places);
   const fits = fresh === 0 || list.length / WIDTH + fresh <= limit;
-  return fits && places.length <= MAX_ITEMS;
+  return fits && places.length <= MAX_ITEMS_PER_STEP;
 }
 
 function freshOf(places: readonly number[]): number {

@@ -1,6 +1,6 @@
 import { newDigest } from '../../base/sha256.js';
 import type { Step } from '../../contract/store.js';
-import { MAX_ITEMS } from './distinct-step.js';
+import { MAX_ITEMS_PER_STEP } from './distinct-step.js';
 
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
@@ -26,7 +26,7 @@ export function fingerprintsOf(
   const texts = new Set<string>();
   const entries = Array.isArray(given) ? given : [given];
   if (entries.length > MAX_ENTRIES) {
-    return Array.from({ length: MAX_ITEMS + 1 }, (_, i) => fingerprint(`${i}`));
+    return Array.from({ length: MAX_ITEMS_PER_STEP + 1 }, (_, i) => fingerprint(`${i}`));
   }
   for (const item of entries) {
     if (item === undefined || item === null) continue;
@@ -34,7 +34,7 @@ export function fingerprintsOf(
     const text = kind ? `${kind}${item}` : '?';
     if (!kind && !texts.has(text)) junk(item === UNKNOWN ? undefined : item);
     texts.add(text);
-    if (texts.size > MAX_ITEMS) break;
+    if (texts.size > MAX_ITEMS_PER_STEP) break;
   }
   return [...texts].map(fingerprint);
 }

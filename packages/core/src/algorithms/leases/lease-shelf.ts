@@ -39,7 +39,7 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
     const before = state.held.size;
     const allowed = stepLeases(ask, state, nowUs, charge, beside);
     const { size } = state.held;
-    state.expiresUs = state.lastUs;
+    state.expiresUs = state.maxEndUs;
     this.kept += size - before;
     if (size === 0) this.states.delete(limiter, rule.code, key);
     else if (!count) this.states.set(limiter, rule.code, key, state);

@@ -19,10 +19,8 @@ interface Held {
 export interface LeasesState {
   readonly held: Map<string, Held>;
   critical: number;
-  /** No lease expires before this instant. */
-  soonestUs: number;
-  /** No lease expires after this instant. */
-  lastUs: number;
+  minEndUs: number;
+  maxEndUs: number;
 }
 
 interface LeasesView {
@@ -31,7 +29,7 @@ interface LeasesView {
 }
 
 export function noLeases(): LeasesState {
-  return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
+  return { held: new Map(), critical: 0, minEndUs: Infinity, maxEndUs: 0 };
 }
 
 /**
@@ -71,10 +69,10 @@ export function stepLeases(
 
 /** Removes expired leases. If one may have expired, all are checked, because they may have different lengths. */
 export function expire(state: LeasesState, nowUs: number): void {
-  if (nowUs < state.soonestUs) return;
-  state.soonestUs = Infinity;
+  if (nowUs < state.minEndUs) return;
+  state.minEndUs = Infinity;
   for (const [id, { expiresUs, critical }] of state.held) {
-    if (expiresUs > nowUs) state.soonestUs = Math.min(state.soonestUs, expiresUs);
+    if (expiresUs > nowUs) state.minEndUs = Math.min(state.minEndUs, expiresUs);
     else {
       state.held.delete(id);
       if (critical) state.critical -= 1;
@@ -87,13 +85,13 @@ export function expire(state: LeasesState, nowUs: number): void {
  */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;
-  if (state.lastUs <= latestUs) return;
-  state.lastUs = 0;
+  if (state.maxEndUs <= latestUs) return;
+  state.maxEndUs = 0;
   for (const [id, one] of state.held) {
     const expiresUs = one.expiresUs > latestUs ? nowUs + leaseUs : one.expiresUs;
     if (expiresUs !== one.expiresUs) state.held.set(id, { ...one, expiresUs });
-    state.soonestUs = Math.min(state.soonestUs, expiresUs);
-    state.lastUs = Math.max(state.lastUs, expiresUs);
+    state.minEndUs = Math.min(state.minEndUs, expiresUs);
+    state.maxEndUs = Math.max(state.maxEndUs, expiresUs);
   }
 }
 
@@ -107,12 +105,12 @@ function holdLease(state: LeasesState, lease: Lease, expiresUs: number): void {
   if (state.held.get(lease.id)?.critical) state.critical -= 1;
   state.held.set(lease.id, { expiresUs, critical: lease.critical });
   if (lease.critical) state.critical += 1;
-  state.soonestUs = Math.min(state.soonestUs, expiresUs);
-  state.lastUs = Math.max(state.lastUs, expiresUs);
+  state.minEndUs = Math.min(state.minEndUs, expiresUs);
+  state.maxEndUs = Math.max(state.maxEndUs, expiresUs);
 }
 
 function resetState(state: LeasesState): void {
   state.critical = 0;
-  state.soonestUs = Infinity;
-  state.lastUs = 0;
+  state.minEndUs = Infinity;
+  state.maxEndUs = 0;
 }

@@ -23,8 +23,8 @@ function leasesOf(text: string): LeasesState {
     if (state.held.has(id)) throw unknownFormat();
     state.held.set(id, { expiresUs, critical: mark === 1 });
     state.critical += mark;
-    state.soonestUs = Math.min(state.soonestUs, expiresUs);
-    state.lastUs = Math.max(state.lastUs, expiresUs);
+    state.minEndUs = Math.min(state.minEndUs, expiresUs);
+    state.maxEndUs = Math.max(state.maxEndUs, expiresUs);
   }
   return state;
 }
@@ -57,7 +57,7 @@ class StoredLeases implements StoredCount {
 
   step(step: Step, nowUs: number, charge: boolean): LeasesAnswer {
     const { state } = this;
-    const ahead = state.lastUs > nowUs + MAX_LEASE_US;
+    const ahead = state.maxEndUs > nowUs + MAX_LEASE_US;
     const allowed = stepLeases(step as Ask<LeasesRule>, state, nowUs, charge, NOBODY);
     const acts = step.op === 'reset' || step.lease !== undefined;
     if (acts && isWritten(step, allowed, charge, ahead)) this.changed = true;

@@ -4,8 +4,7 @@
  */
 
 const PAGE = 8192;
-/** How many numbers at the start of a block hold its owner. */
-const HEAD = 2;
+const OWNER_LENGTH = 2;
 /** An address is the number of a block times 32, with the index of its length in the lower five bits. */
 const LENGTHS = 32;
 
@@ -35,7 +34,7 @@ export class Blocks {
     this.moved = moved;
     // Room for 4, 6, 9, 13, 18, ... 1,503 numbers: at most about a quarter of a block is unused.
     for (let room = 4; room < 2000; room += 1 + Math.floor(room / 3)) {
-      const length = HEAD + room;
+      const length = OWNER_LENGTH + room;
       const bits = Math.max(0, 31 - Math.clz32(PAGE / length));
       this.rows.push({ length, bits, pages: [], count: 0 });
     }
@@ -44,7 +43,7 @@ export class Blocks {
   /** Allocates a block for at least `room` numbers, at most 1,503. Returns its address. */
   takeBlock(room: number, owner: number): number {
     let kind = 0;
-    while ((this.rows[kind] as Row).length < HEAD + room) kind += 1;
+    while ((this.rows[kind] as Row).length < OWNER_LENGTH + room) kind += 1;
     const row = this.rows[kind] as Row;
     const { length, bits, pages, count } = row;
     if (count === pages.length << bits) pages.push(new Uint16Array(length << bits));
@@ -65,7 +64,7 @@ export class Blocks {
       const hole = this.findBlock(address);
       const owner = (page[start - 2] as number) + (page[start - 1] as number) * 2 ** 16;
       // Copies the owner too. For so few numbers a loop is faster than `set` and `subarray`.
-      for (let i = -HEAD; i < block.room; i += 1) {
+      for (let i = -OWNER_LENGTH; i < block.room; i += 1) {
         hole.page[hole.start + i] = page[start + i] as number;
       }
       this.moved(owner, last, address);
@@ -83,8 +82,8 @@ export class Blocks {
     const { length, bits, pages } = this.rowOf(address);
     const index = address >>> 5;
     block.page = pages[index >>> bits] as Uint16Array;
-    block.start = (index & ((1 << bits) - 1)) * length + HEAD;
-    block.room = length - HEAD;
+    block.start = (index & ((1 << bits) - 1)) * length + OWNER_LENGTH;
+    block.room = length - OWNER_LENGTH;
     return block;
   }
 

@@ -18,8 +18,7 @@ import {
   sumSizeIn,
 } from './packed-entries.js';
 
-/** A long log with at most this many entries is packed again. */
-const FEW = 64;
+const REPACK_AT_MOST = 64;
 /** The lower five bits of a slot's first number are all set for a long log, but never in the address of a block. */
 const LONG = 31;
 
@@ -175,7 +174,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private keepLong(log: Entries, slot: number, windowUs: number): LogEntries {
     const { packed, table } = this;
     const first = table.numberAt(slot, 0);
-    if (log.count > FEW) {
+    if (log.count > REPACK_AT_MOST) {
       if (!isLong(first)) this.setLong(slot, log);
       return log;
     }

@@ -59,8 +59,7 @@ export class FlatTable {
   private hand = 0;
   private entries = 0;
   private epoch = 0;
-  /** How many cells a slot has: 2 with one number, 3 with two, or more. */
-  private readonly cellsEach: number;
+  private readonly slotSize: number;
   private readonly keeper: Keeper | undefined;
 
   /**
@@ -68,7 +67,7 @@ export class FlatTable {
    * fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
-    this.cellsEach = 1 + width;
+    this.slotSize = 1 + width;
     this.keeper = keeper;
     this.slots = this.makeSlots(SMALLEST);
   }
@@ -85,9 +84,9 @@ export class FlatTable {
   /** The slot of an entry, or -1 if the table has no such entry. Valid until {@link generation} changes. */
   findEntry(lo: number, hi: number, nowUs: number): number {
     if (this.old) this.move(STRIDE, nowUs);
-    const slot = probe(this.slots, this.cellsEach, lo, hi);
+    const slot = probe(this.slots, this.slotSize, lo, hi);
     if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
-    const waiting = probe(this.old, this.cellsEach, lo, hi);
+    const waiting = probe(this.old, this.slotSize, lo, hi);
     if (waiting < this.moved) return -1;
     this.fillSlot(-1 - slot, lo, hi, this.old, waiting);
     return -1 - slot;
@@ -96,7 +95,7 @@ export class FlatTable {
   /** Adds an entry that {@link findEntry} did not find. The caller must set its instant and numbers next. */
   addEntry(lo: number, hi: number, nowUs: number): number {
     if (4 * (this.slots.taken + 1) > 3 * this.slots.capacity) this.rebuild(nowUs);
-    const slot = -1 - probe(this.slots, this.cellsEach, lo, hi);
+    const slot = -1 - probe(this.slots, this.slotSize, lo, hi);
     this.fillSlot(slot, lo, hi);
     this.entries += 1;
     return slot;
@@ -108,11 +107,11 @@ export class FlatTable {
   }
 
   timeAt(slot: number): number {
-    return this.slots.cells[this.cellsEach * slot + 1] as number;
+    return this.slots.cells[this.slotSize * slot + 1] as number;
   }
 
   setTime(slot: number, us: number): void {
-    this.slots.cells[this.cellsEach * slot + 1] = us;
+    this.slots.cells[this.slotSize * slot + 1] = us;
   }
 
   numberAt(slot: number, column: number): number {
@@ -146,12 +145,12 @@ export class FlatTable {
   }
 
   private makeSlots(capacity: number): Slots {
-    const buffer = new ArrayBuffer(capacity * this.cellsEach * 8);
+    const buffer = new ArrayBuffer(capacity * this.slotSize * 8);
     return {
       capacity,
       words: new Int32Array(buffer),
       cells: new Float64Array(buffer),
-      numbers: this.cellsEach > 2 ? new Uint32Array(buffer) : undefined,
+      numbers: this.slotSize > 2 ? new Uint32Array(buffer) : undefined,
       taken: 0,
     };
   }
@@ -161,12 +160,12 @@ export class FlatTable {
   }
 
   private placeOf(slot: number): number {
-    return this.cellsEach > 2 ? 6 * slot + 4 : slot;
+    return this.slotSize > 2 ? 6 * slot + 4 : slot;
   }
 
   private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
     const { slots } = this;
-    const size = 2 * this.cellsEach;
+    const size = 2 * this.slotSize;
     slots.words[size * slot] = lo;
     slots.words[size * slot + 1] = hi;
     slots.taken += 1;
@@ -198,16 +197,16 @@ export class FlatTable {
   }
 
   private move(count: number, nowUs: number): void {
-    const { cellsEach } = this;
+    const { slotSize } = this;
     const old = this.old as Slots;
     const end = Math.min(this.moved + count, old.capacity);
     for (let slot = this.moved; slot < end; slot += 1) {
-      const lo = old.words[2 * cellsEach * slot] as number;
-      const hi = old.words[2 * cellsEach * slot + 1] as number;
+      const lo = old.words[2 * slotSize * slot] as number;
+      const hi = old.words[2 * slotSize * slot + 1] as number;
       if (lo === 0 && hi === 0) continue;
-      const target = probe(this.slots, cellsEach, lo, hi);
+      const target = probe(this.slots, slotSize, lo, hi);
       if (target >= 0) continue;
-      if ((old.cells[cellsEach * slot + 1] as number) < nowUs) this.clearSlot(old, slot);
+      if ((old.cells[slotSize * slot + 1] as number) < nowUs) this.clearSlot(old, slot);
       else this.fillSlot(-1 - target, lo, hi, old, slot);
     }
     this.moved = end;
@@ -222,17 +221,17 @@ export class FlatTable {
   }
 
   private look(count: number, nowUs: number): { taken: number; expired: number } {
-    const { cellsEach } = this;
+    const { slotSize } = this;
     const { words, cells, capacity } = this.slots;
     let taken = 0;
     let expired = 0;
     for (let left = capacity <= SMALLEST ? SMALLEST : count; left > 0; left -= 1) {
       const slot = this.hand;
       this.hand = slot + 1 === capacity ? 0 : slot + 1;
-      const word = 2 * cellsEach * slot;
+      const word = 2 * slotSize * slot;
       if (words[word] === 0 && words[word + 1] === 0) continue;
       taken += 1;
-      if ((cells[cellsEach * slot + 1] as number) < nowUs) expired += 1;
+      if ((cells[slotSize * slot + 1] as number) < nowUs) expired += 1;
     }
     return { taken, expired };
   }

@@ -5,11 +5,17 @@ import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
-import { GIVE_BACK_US, hasFailed, LostReleases, MOST_STEPS, releaseOf } from './lost-releases.js';
+import {
+  hasFailed,
+  LostReleases,
+  MAX_STEPS_PER_TURN,
+  RELEASE_TIMEOUT_US,
+  releaseOf,
+} from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
-/** The most steps of a turn after an outage. They are few, because requests have priority then. */
-const MOST_AFTER_OUTAGE = 256;
+/** Few, because requests have priority after an outage. */
+const MAX_STEPS_AFTER_OUTAGE = 256;
 
 /**
  * For how many lease lengths the step that marks a claim as done is resent. If it never reaches the store, another
@@ -26,13 +32,11 @@ export class LeaseCycle {
   private readonly endSteps = new WeakMap<Step, Step>();
   private readonly onLost = new WeakMap<Step, () => void>();
   /** Values that must be written before the step that ends their claim is sent. */
-  private readonly lateValues = new WeakMap<Step, LateValue>();
+  private readonly values = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
-  /** Time of the last turn. */
-  private nowUs = 0;
+  private turnedUs = 0;
   private dueUs = 0;
-  /** When lost releases were last retried. */
-  private roundUs = 0;
+  private retriedUs = 0;
   private catchingUp = false;
   private readonly client: UpkeepClient<Step>;
   private readonly clock: Clock;
@@ -51,10 +55,8 @@ export class LeaseCycle {
     this.leaseUs = leaseUs;
     this.track = track;
     this.roster = new Roster(leaseUs);
-    this.resendUs = Math.min(this.roster.latestUs, latestResendUs);
-    this.lost = new LostReleases(client.releaseRoom, (release) =>
-      this.lateValues.get(release)?.drop(),
-    );
+    this.resendUs = Math.min(this.roster.maxAgeUs, latestResendUs);
+    this.lost = new LostReleases(client.releaseRoom, (release) => this.values.get(release)?.drop());
   }
 
   get size(): number {
@@ -63,7 +65,7 @@ export class LeaseCycle {
 
   holdLease(step: Step): void {
     this.startTimer();
-    this.roster.holdLease(step, this.nowUs);
+    this.roster.holdLease(step, this.turnedUs);
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
@@ -78,22 +80,22 @@ export class LeaseCycle {
   }
 
   writeLater(last: Step, value: LateValue): void {
-    this.lateValues.set(last, value);
+    this.values.set(last, value);
   }
 
   /** Call this when `last` has ended a claim. Tries again to write the value of that claim. */
   noteDone(last: Step): void {
-    const late = this.lateValues.get(last);
+    const late = this.values.get(last);
     if (!late) return;
     late.mark();
     this.track(this.deliverRelease(last));
   }
 
   noteLost(release: Step): void {
-    const late = this.lateValues.get(release);
+    const late = this.values.get(release);
     if (late?.hold() === false) late.drop();
     const nowUs = this.clock.nowUs();
-    if (this.lost.size === 0) this.roundUs = nowUs;
+    if (this.lost.size === 0) this.retriedUs = nowUs;
     const leases = release.op === 'done' ? DONE_LEASES : 1;
     this.lost.addRelease(release, nowUs + leases * this.leaseUs);
     this.startTimer();
@@ -102,7 +104,6 @@ export class LeaseCycle {
     this.schedule(this.resendUs);
   }
 
-  /** Call this after an outage, because the store may have lost leases and missed releases. */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;
     const nowUs = this.clock.nowUs();
@@ -115,7 +116,7 @@ export class LeaseCycle {
 
   async writeNow(): Promise<void> {
     const writing = this.lost.all().map(async (release) => {
-      const late = this.lateValues.get(release);
+      const late = this.values.get(release);
       if (late && !(await late.write())) late.drop();
     });
     await Promise.all(writing);
@@ -139,10 +140,6 @@ export class LeaseCycle {
     return [...lost, ...releases];
   }
 
-  /**
-   * Runs an overdue turn. Called by each request, because some platforms stop a timer when the request that set it
-   * ends.
-   */
   keepUp(): void {
     if (!this.cancel || this.clock.nowUs() < this.dueUs + OVERDUE_US) return;
     this.cancel();
@@ -153,7 +150,7 @@ export class LeaseCycle {
    * Renews a lease by a timer that belongs to its request, because the shared timer may stop when another request ends.
    */
   private renewApart(step: Step): void {
-    afterIdly(this.roster.latestUs / 1000, () => {
+    afterIdly(this.roster.maxAgeUs / 1000, () => {
       if (!this.roster.has(step)) return;
       this.renew([step]);
       this.renewApart(step);
@@ -162,7 +159,7 @@ export class LeaseCycle {
 
   private startTimer(): void {
     if (this.cancel) return;
-    this.nowUs = this.clock.nowUs();
+    this.turnedUs = this.clock.nowUs();
     this.schedule(this.roster.turnUs);
   }
 
@@ -174,10 +171,10 @@ export class LeaseCycle {
   private turn(): void {
     this.cancel = undefined;
     const nowUs = this.clock.nowUs();
-    const sinceUs = nowUs - this.nowUs;
-    this.nowUs = nowUs;
-    if (nowUs - this.roundUs >= this.resendUs) this.beginRound(nowUs);
-    const most = this.catchingUp ? MOST_AFTER_OUTAGE : MOST_STEPS;
+    const sinceUs = nowUs - this.turnedUs;
+    this.turnedUs = nowUs;
+    if (nowUs - this.retriedUs >= this.resendUs) this.beginRound(nowUs);
+    const most = this.catchingUp ? MAX_STEPS_AFTER_OUTAGE : MAX_STEPS_PER_TURN;
     // Releases are sent before renewals, because they free permits.
     const lost = this.lost.next(most);
     const due = this.roster.due(nowUs, sinceUs, most - lost.length);
@@ -196,12 +193,12 @@ export class LeaseCycle {
 
   /** Pauses for as long as `calls` took, so requests get at least half of the store's time. */
   private async pause(calls: readonly Promise<unknown>[]): Promise<void> {
-    this.schedule(GIVE_BACK_US);
+    this.schedule(RELEASE_TIMEOUT_US);
     const { cancel } = this;
     await Promise.all(calls);
     if (this.cancel !== cancel) return; // the calls took too long, so the next turn was started by the timer
     cancel?.();
-    this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.nowUs));
+    this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.turnedUs));
   }
 
   /**
@@ -254,7 +251,7 @@ export class LeaseCycle {
   }
 
   private async deliverRelease(release: Step): Promise<boolean> {
-    const late = this.lateValues.get(release);
+    const late = this.values.get(release);
     // The value is written first, because retries of the request read it as soon as the claim is done.
     const isWritten = !late || (await late.write());
     const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
@@ -264,14 +261,18 @@ export class LeaseCycle {
   }
 
   private async sendRelease(release: Step, late: LateValue | undefined): Promise<boolean> {
-    const [answer] = await this.client.link.giveBack([release], (given) => given, GIVE_BACK_US);
+    const [answer] = await this.client.link.giveBack(
+      [release],
+      (given) => given,
+      RELEASE_TIMEOUT_US,
+    );
     const hasArrived = !hasFailed(answer);
     if (hasArrived) late?.mark();
     return hasArrived;
   }
 
   private beginRound(nowUs: number): void {
-    this.roundUs = nowUs;
+    this.retriedUs = nowUs;
     this.lost.beginRound(nowUs);
   }
 }

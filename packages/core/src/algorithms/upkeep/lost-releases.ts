@@ -7,14 +7,11 @@ import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { Room } from '../../contract/upkeep.js';
 
-/** The memory that a release takes in addition to its key. */
-const RELEASE_BYTES = 256;
+const BYTES_BESIDE_KEY = 256;
 
 export class LostReleases {
-  /** The lost releases, oldest first, with the latest instant at which their leases expire. */
-  private readonly untilUs = new Map<Step, number>();
-  /** The releases still to be sent in this round. The next one is at the end. */
-  private round: Step[] = [];
+  private readonly expiryUs = new Map<Step, number>();
+  private unsent: Step[] = [];
   private readonly underWay = new Set<Step>();
   private readonly room: Room;
   private readonly onGivenUp: (release: Step) => void;
@@ -25,25 +22,25 @@ export class LostReleases {
   }
 
   get size(): number {
-    return this.untilUs.size;
+    return this.expiryUs.size;
   }
 
   /** Adds a release. If there is no room, the release is given up, and the lease ends when it expires. */
   addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     this.underWay.delete(release);
-    if (this.untilUs.has(release)) return;
+    if (this.expiryUs.has(release)) return;
     if (bytes > this.room.bytes) {
       this.onGivenUp(release);
       return;
     }
     this.room.bytes -= bytes;
-    this.untilUs.set(release, untilUs);
+    this.expiryUs.set(release, untilUs);
   }
 
   delete(release: Step): void {
     this.underWay.delete(release);
-    if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
+    if (this.expiryUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
   /**
@@ -51,25 +48,25 @@ export class LostReleases {
    * given up.
    */
   beginRound(nowUs: number): void {
-    for (const [release, untilUs] of this.untilUs) {
+    for (const [release, untilUs] of this.expiryUs) {
       if (untilUs > nowUs) continue;
       this.delete(release);
       this.onGivenUp(release);
     }
-    this.round = this.all().filter((release) => !this.underWay.has(release));
-    this.round.reverse();
+    this.unsent = this.all().filter((release) => !this.underWay.has(release));
+    this.unsent.reverse();
   }
 
   endRound(): void {
-    this.round = [];
+    this.unsent = [];
   }
 
   next(count: number): readonly Step[] {
     const next: Step[] = [];
     while (next.length < count) {
-      const release = this.round.pop();
+      const release = this.unsent.pop();
       if (!release) break;
-      if (!this.untilUs.has(release)) continue;
+      if (!this.expiryUs.has(release)) continue;
       this.underWay.add(release);
       next.push(release);
     }
@@ -77,7 +74,7 @@ export class LostReleases {
   }
 
   all(): Step[] {
-    return [...this.untilUs.keys()];
+    return [...this.expiryUs.keys()];
   }
 
   takeAll(): Step[] {
@@ -89,14 +86,13 @@ export class LostReleases {
 
 /** A character of a key takes two bytes at most. */
 function bytesOf({ key }: Step): number {
-  return RELEASE_BYTES + 2 * key.length;
+  return BYTES_BESIDE_KEY + 2 * key.length;
 }
 
-/** The most steps sent in one turn. They take the store a few milliseconds, so requests hardly wait. */
-export const MOST_STEPS = 512;
+/** They take the store a few milliseconds, so requests hardly wait. */
+export const MAX_STEPS_PER_TURN = 512;
 
-/** The timeout after which a release is considered lost. */
-export const GIVE_BACK_US = 1_000_000;
+export const RELEASE_TIMEOUT_US = 1_000_000;
 
 export function releaseOf(step: Step): Step {
   return { ...step, op: 'put' };

@@ -12,7 +12,7 @@ import type {
   UpkeepOf,
 } from '../../contract/upkeep.js';
 import { LeaseCycle } from './lease-cycle.js';
-import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
+import { hasFailed, MAX_STEPS_PER_TURN, releaseOf } from './lost-releases.js';
 
 /**
  * If the step that ends a claim did not reach the store, it is sent again at least this often. Until it arrives, the
@@ -89,9 +89,9 @@ class Permits implements Upkeep<Step> {
     this.permits.clear();
     this.claims.clear();
     const { client } = this;
-    for (let from = 0; from < releases.length; from += MOST_STEPS) {
+    for (let from = 0; from < releases.length; from += MAX_STEPS_PER_TURN) {
       const leftUs = endUs - client.clock.nowUs();
-      const some = releases.slice(from, from + MOST_STEPS);
+      const some = releases.slice(from, from + MAX_STEPS_PER_TURN);
       await Promise.all(
         some.map((release) => client.link.giveBack([release], (given) => given, leftUs)),
       );

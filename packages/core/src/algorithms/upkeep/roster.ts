@@ -13,23 +13,20 @@ export const SOONEST_US = 20_000;
 
 export class Roster {
   readonly turnUs: number;
-  /** Time within which each lease must be renewed, in microseconds. */
-  readonly latestUs: number;
+  readonly maxAgeUs: number;
   readonly spreadUs: number;
   private readonly earliestUs: number;
   /** When each lease was last taken or renewed, oldest first. */
   private held = new Map<Step, number>();
   private readonly missed = new Set<Step>();
-  /** Renewals that the last turn should have made but had no capacity for. */
-  private owed = 0;
-  /** A lease is late if it was last renewed before this instant. */
-  private behindUs = 0;
+  private overdue = 0;
+  private lateUs = 0;
 
   constructor(leaseUs: number) {
-    this.latestUs = leaseUs * LATEST;
+    this.maxAgeUs = leaseUs * LATEST;
     this.earliestUs = leaseUs * EARLIEST;
-    this.spreadUs = this.latestUs - this.earliestUs;
-    this.turnUs = Math.max(this.latestUs / TURNS, SOONEST_US);
+    this.spreadUs = this.maxAgeUs - this.earliestUs;
+    this.turnUs = Math.max(this.maxAgeUs / TURNS, SOONEST_US);
   }
 
   get size(): number {
@@ -61,8 +58,8 @@ export class Roster {
    * late leases. All of these count as renewed unless {@link noteRenewal} reports a failure.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
-    const share = this.owed + (this.held.size * sinceUs) / this.spreadUs;
-    const lateUs = Math.max(nowUs - this.latestUs + this.turnUs, this.behindUs);
+    const share = this.overdue + (this.held.size * sinceUs) / this.spreadUs;
+    const lateUs = Math.max(nowUs - this.maxAgeUs + this.turnUs, this.lateUs);
     const youngUs = nowUs - this.earliestUs;
     const due: Step[] = [];
     for (const [step, atUs] of this.held) {
@@ -70,7 +67,7 @@ export class Roster {
       if (atUs >= lateUs && (atUs > youngUs || due.length >= share)) break;
       due.push(step);
     }
-    this.owed = due.length === most ? Math.max(0, share - most) : 0;
+    this.overdue = due.length === most ? Math.max(0, share - most) : 0;
     for (const step of due) {
       this.held.delete(step);
       this.held.set(step, nowUs);
@@ -93,7 +90,7 @@ export class Roster {
    * again.
    */
   catchUp(nowUs: number): void {
-    if (nowUs - this.behindUs >= this.earliestUs) this.behindUs = nowUs;
+    if (nowUs - this.lateUs >= this.earliestUs) this.lateUs = nowUs;
     const others = this.held;
     this.held = new Map();
     for (const step of this.missed) if (others.delete(step)) this.held.set(step, 0);
