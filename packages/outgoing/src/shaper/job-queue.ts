@@ -63,6 +63,7 @@ export class JobQueue {
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
   private contendedUntilUs = -Infinity;
+  private hadTurnUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   private readonly localPaces: readonly LocalPace[];
@@ -495,6 +496,8 @@ export class JobQueue {
       this.refillFromUs = -Infinity;
     } else {
       permit.release();
+      // The turn of another process takes about as long.
+      this.hadTurnUntilUs = nowUs + (nowUs - permit.sinceUs);
       const isContended = this.contendedUntilUs > nowUs;
       const courtesyUs = this.permits?.courtesyUs(permit, isContended, nowUs) ?? 0;
       const askUs = nowUs + courtesyUs;
@@ -529,7 +532,8 @@ export class JobQueue {
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
     const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
-    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US);
+    const hadTurn = this.hadTurnUntilUs > nowUs;
+    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key, hadTurn) : DUE_PAUSE_US);
   }
 
   /**

@@ -20,6 +20,9 @@ const POLL_PART = 1 / 4;
 const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
+/** How many times as long a process that has just had a turn waits before it asks again. */
+const AFTER_TURN = 6;
+
 /**
  * How long a process leaves a released permit to others before it asks for one again: this fraction of the time it held
  * the permit, up to a maximum.
@@ -128,14 +131,14 @@ export class Permits {
   }
 
   /**
-   * How long to wait before asking again after a rejection. Processes that hold permits ask less often, so the others
-   * get a permit sooner.
+   * How long to wait before asking again after a rejection. Processes that hold permits or have just had a turn ask
+   * less often, so the others get a permit sooner.
    */
-  pollUs(key: string): number {
+  pollUs(key: string, hadTurn = false): number {
     const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
     const spread = us * (1 / 2 + this.random()) + MIN_POLL_US / 2;
     const share = this.heldOf(key) / this.live.ruleFor(key).rule.limit;
-    return Math.min(spread * (1 + 2 * share), MAX_POLL_US);
+    return Math.min(spread * (hadTurn ? AFTER_TURN : 1 + 2 * share), MAX_POLL_US);
   }
 
   /**

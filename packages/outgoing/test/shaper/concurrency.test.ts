@@ -232,6 +232,24 @@ describe('maxConcurrent in a fleet', () => {
     },
   );
 
+  it('lets a process wait 5 s longer than another for its first start in at most one of 12 fleets', async () => {
+    const latest: number[] = [];
+    for (let seed = 0; seed < 12; seed += 1) {
+      const random = seeded(seed);
+      const settings = { random: () => random.uniform(), storeTimeout: '1s' } as const;
+      const options = { maxConcurrent: 3, maxWait: '2h', maxQueue: 10_000 };
+      const { shapers, stores, runs } = fleetOf(8, options, settings);
+      for (const store of stores) store.delayMs = 1;
+      for (const [at, shaper] of shapers.entries()) {
+        runs.runMany(shaper, 30, { ms: 200, name: `${at}` });
+      }
+      await pass(10_000);
+      const firsts = shapers.map((_, at) => runs.ms[runs.names.indexOf(`${at}`)] ?? Infinity);
+      latest.push(Math.max(...firsts) - Math.min(...firsts));
+    }
+    expect(latest.filter((ms) => ms > 5_000).length).toBeLessThanOrEqual(1);
+  });
+
   it('leaves a permit to others after ten more jobs', async () => {
     const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '1h' });
     const [here, there] = shapers as [Shaper, Shaper];
