@@ -194,7 +194,7 @@ interface Reset {
   /** If no process has announced the limiter, some counts of the key may not be found. */
   readonly isKnown: boolean;
   /** False if Redis is full: it deletes the counts, but can't store the message to drop cached rejections. */
-  readonly areProcessesNotified: boolean;
+  readonly isTold: boolean;
 }
 
 export async function forgetCounts(
@@ -213,15 +213,15 @@ export async function forgetCounts(
   }
   try {
     await control.forget(limiter, key, note);
-    return { isKnown, areProcessesNotified: true };
+    return { isKnown, isTold: true };
   } catch (error) {
     if (!isSpillwayError(error) || error.kind !== 'oom') throw error;
-    return { isKnown, areProcessesNotified: false };
+    return { isKnown, isTold: false };
   }
 }
 
-export function lineOf({ isKnown, areProcessesNotified }: Reset): string {
-  if (!areProcessesNotified) return DONE_UNTOLD;
+export function lineOf({ isKnown, isTold }: Reset): string {
+  if (!isTold) return DONE_UNTOLD;
   return isKnown ? 'Done: the key counts from zero.' : DONE_UNKNOWN;
 }
 

@@ -52,9 +52,9 @@ export interface Trial {
  * 1,000,000,000 is too small.
  */
 export interface Smallest {
-  /** The highest share of rejected requests, for `limitByRejected` and `burstByRejected`. */
+  /** The bound for `limitByRejected` and `burstByRejected`: at most this share of requests rejected. */
   readonly maxRejected: number;
-  /** The highest number of rejected callers, for `limitByCallers` and `burstByCallers`. */
+  /** The bound for `limitByCallers` and `burstByCallers`: at most this many callers rejected. */
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;

@@ -16,8 +16,8 @@ import { Wire } from './wire.js';
 
 /**
  * The checks that a service behind an adapter must pass, over node:http. Run each check in a separate test, with any
- * runner, and the checks of one service one after another. Each check uses new random keys and client addresses, so
- * order is irrelevant, and a service can be checked again.
+ * runner. Don't run two checks of a service at the same time. Each check uses new random keys and client addresses, so
+ * they can run in any order, and again on the same service.
  *
  * @example
  * ```ts

@@ -857,8 +857,8 @@ function refillOf(limit: number, calls: readonly Call[]): number {
 }
 
 /**
- * A request that shares its key with no other request is charged exactly its cost, up to the limit plus its debt. If a
- * call is lost, its units may be lost too, or be charged twice.
+ * If only one request uses a key, the key is charged exactly the cost of that request, but at most the limit plus the
+ * limit's debt. The units of a lost call may be missing or be charged twice.
  */
 const aloneIsChargedExactly: Law = (history) => {
   const { plan, spent, outcomes, calls, restarts, units } = history;

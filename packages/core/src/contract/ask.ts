@@ -82,8 +82,8 @@ export interface Ask<Rule> {
    */
   readonly together?: boolean;
   /**
-   * Set by the store: the common start of takes with {@link together}, in microseconds since the epoch. The store
-   * judges the group once before it sets this.
+   * Set by the store, on `take` steps with {@link together}: the time when they all start, in microseconds since the
+   * epoch. To calculate it, the store first judges these steps without charging.
    */
   readonly startUs?: number;
   /**

@@ -36,13 +36,13 @@ interface LimiterBase<Raw> {
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
   /**
-   * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
-   * a fault.
+   * Called once, when the response has closed, or for local limiters at once if another limiter rejected the request.
+   * Returns the steps that give back units, if any. An error is reported as a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it.
-   * - Local limiters: called if the limiter let the request pass, also in shadow mode. Until this call, the limiter can
-   *   hold a permit. If another limiter rejected the request, this is called at once, with `rejected` and the status of
-   *   the rejection.
+   * - Local limiters: called if the limiter let the request pass. In shadow mode, that includes requests that it would
+   *   have rejected. Until this call, the limiter can hold a permit. After a rejection by another limiter, the outcome
+   *   has `rejected` and the status of the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)

@@ -97,7 +97,7 @@ export class Roster {
     known.round = this.round;
     // A listing may also contain both names of a renamed file.
     if (read.count > known.count) {
-      Object.assign(known, read, { changedMs: nowMs, isWriting: true });
+      Object.assign(known, read, { countChangedMs: nowMs, isWriting: true });
     }
   }
 }

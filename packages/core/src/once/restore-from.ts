@@ -41,7 +41,7 @@ const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
   nextCallUs: number;
-  /** The start of the period of the last known mark; 0 if none is known, -1 if no count was found. */
+  /** The start of the period of the count when it was last read. 0: not read yet. -1: the last read found no count. */
   startUs: number;
 }
 

@@ -84,8 +84,9 @@ export class Job {
   }
 
   /**
-   * Runs the work. The promise settles as the work does, or as soon as the job is aborted. Only the function that
-   * awaited {@link ready} may call this, because the work must run in the async context of the job's caller.
+   * Runs the work. The promise settles as the work does, or as soon as the job is aborted. Call it after
+   * `await job.ready`, in the function that `schedule` calls: it has the async context of the caller of `schedule`, in
+   * which the work must run.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {
