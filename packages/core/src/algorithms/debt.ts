@@ -22,7 +22,7 @@ import {
  * live setting has another limit than `ofLimit`, the debt changes in proportion.
  *
  * A token bucket with debt has another `code` than one without debt, and so a separate count. The time to refill burst
- * and debt is at most 2^51 us.
+ * and debt may be at most 2^51 us.
  *
  * @param debt an integer from 1 to 10^9
  * @param ofLimit the declared limit

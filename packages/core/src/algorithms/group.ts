@@ -157,10 +157,7 @@ export function tooLarge(): SpillwayError {
   );
 }
 
-/**
- * The timeout of a group: `timeoutUs` for up to 128 steps, and the same again for each further 512 steps or part of
- * them.
- */
+/** The timeout of a group: `timeoutUs` for the first 128 steps, and `timeoutUs` more for each further 512 or fewer. */
 export function timeoutOf(steps: number, timeoutUs: number): number {
   if (steps <= FREE_STEPS) return timeoutUs;
   return timeoutUs * (1 + Math.ceil((steps - FREE_STEPS) / EXTRA_STEPS));

@@ -2,8 +2,8 @@ import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * The most rules for each limiter. Plans may produce any number, so a further rule replaces the second oldest. The
- * oldest, the declared rule, stays.
+ * The most rules for each limiter. If plans produce more, a new rule replaces the second oldest. The oldest is the
+ * declared rule, and stays.
  */
 export const MAX_CODES = 64;
 

@@ -1,6 +1,6 @@
 /**
- * The algorithms for rate limits as values, so a program contains only those that it imports. As strings, all of them
- * would be in every bundle: 5.9 of 33.6 kB.
+ * The algorithms for rate limits as values, so a program contains only those that it imports. If programs chose them by
+ * name, every bundle would contain all: 5.9 of 33.6 kB.
  */
 
 import type { RateAlgorithm } from '../contract/rule.js';

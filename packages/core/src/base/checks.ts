@@ -22,7 +22,7 @@ export function isCost(cost: unknown): cost is number {
 /**
  * Checks a key.
  *
- * @param alternative what the option accepts besides a key, for the message
+ * @param alternative for the message: what the option accepts besides a key
  * @throws SpillwayError `SPW_KEY_INVALID`
  */
 export function checkKey(key: unknown, alternative = ''): asserts key is string {
@@ -39,7 +39,7 @@ export function checkKey(key: unknown, alternative = ''): asserts key is string 
 /**
  * Checks a limit.
  *
- * @param addition what the option accepts besides a limit, or when it is required, for the message
+ * @param addition for the message: what the option accepts besides a limit, or when it is required
  * @throws SpillwayError `SPW_LIMIT_INVALID`
  */
 export function checkLimit(option: string, limit: unknown, addition = ''): number {

@@ -173,7 +173,7 @@ export class Turns {
   private left = EVERY;
 
   /**
-   * Returns `value` as a promise, which settles as that of {@link after} does.
+   * Like {@link after}, for a value that is not a promise yet.
    *
    * @param units how much work the value took
    */
@@ -181,7 +181,7 @@ export class Turns {
     return this.after(Promise.resolve(value), units);
   }
 
-  /** Returns `promise`. Once in 512 units, the returned promise settles only after a turn of the event loop. */
+  /** Returns a promise of the same value. Once in 512 units, it settles only after a turn of the event loop. */
   after<Value>(promise: Promise<Value>, units = 1): Promise<Value> {
     this.left -= units;
     if (this.left > 0) return promise;

@@ -5,7 +5,7 @@ import { SpillwayError } from './errors.js';
  */
 export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
 
-/** Options that are often passed in the wrong place, by the place where they belong. */
+/** For each place, its options that are often passed elsewhere. */
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
     'limit plan window burst algorithm anchor penalty overage status key cost refundIf name share',

@@ -9,7 +9,9 @@ import { checkClientOptions } from '../stores/check-store.js';
 import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 /**
- * @param of the name of the function in messages, such as `createLimiter()`
+ * Checks the second argument of `of`.
+ *
+ * @param of the name of a function, such as `createLimiter()`
  * @param names the known options
  * @param first the options of the first argument. If one of them is in `settings`, the message says where it belongs
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

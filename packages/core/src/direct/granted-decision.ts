@@ -1,5 +1,3 @@
-/** A decision that privately keeps the data needed to refund it. */
-
 import { isOver } from '../algorithms/decide.js';
 import type { Answer } from '../contract/ask.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
@@ -7,8 +5,8 @@ import type { Grant } from '../contract/metered-cost.js';
 import type { Step, Store } from '../contract/store.js';
 
 /**
- * Created for every request that passes, so it must be cheap: `declare` avoids initializing the properties twice, and
- * assigning them one by one is cheaper than `Object.assign`.
+ * A decision that privately keeps the data needed to refund it. Each request that passes creates one, so it must be
+ * cheap. Therefore `declare` avoids initializing properties twice, and no slow `Object.assign` sets them.
  */
 export class GrantedDecision implements Decision {
   declare readonly limiter: string;

@@ -17,8 +17,8 @@ export interface CachedOptions {
   /** How long a value is fresh: 1 ms to 24 h. Default `'30s'`. */
   readonly ttl?: Duration | undefined;
   /**
-   * How long after `ttl` a stale value is still used while it is reloaded, or while reloads fail: 0 ms to 7 d. After
-   * that, callers wait for the load. Default `'5m'`.
+   * For this long after `ttl`, a stale value is returned while it is reloaded or reloads fail: 0 ms to 7 d. After that,
+   * callers wait for the load. Default `'5m'`.
    */
   readonly staleFor?: Duration | undefined;
   /** The most keys in the cache: an integer from 2 to 1,000,000. Default 10,000. */

@@ -59,7 +59,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 /**
  * A memory store that doesn't count new keys while it is full, so it rejects no caller for another caller's requests.
- * Pauses and locks may take as many entries again, because new keys must not escape them.
+ * It has as many entries again for pauses and locks, which must apply to new keys too.
  */
 export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
   return new Memory(clock, maxEntries, undefined, 2 * maxEntries);

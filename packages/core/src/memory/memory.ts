@@ -147,7 +147,7 @@ export class Memory implements OneStepStore {
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is renewed and released in the count
-   * that granted it. The number of permits held is the sum of both counts.
+   * that granted it. The permits of the key are those in its own and in the shared count.
    */
   private performShared(
     step: Step,

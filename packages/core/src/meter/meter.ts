@@ -30,9 +30,9 @@ export interface MeterOptions<Usage = number, Raw = unknown> {
     | ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage)
     | undefined;
   /**
-   * The cost of a request that is not settled because the client has left or the status is 500 or higher. The request
-   * owes its `atLeast` and all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if
-   * that is more, because the work may go on unseen. {@link partial} charges the owed usage.
+   * What an unsettled request costs if the client has left or the status is 500 or higher. It owes its `atLeast` and
+   * all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if that is more, because
+   * the work may go on unseen. {@link partial} charges the owed usage.
    */
   readonly onCut?: 'keep' | Partially<Usage> | undefined;
 }
@@ -65,8 +65,8 @@ export interface Meter<Usage, Raw = unknown> {
    */
   cost(price: (usage: Usage) => number, options?: PriceOptions): MeteredCost<Raw, Usage>;
   /**
-   * The usage of a request. Pass the object that the framework gives its handlers, or an admission. The methods of the
-   * result have no effect if no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
+   * The usage of a request. Pass the object that the framework gives its handlers, or an admission. If no limit has
+   * charged the request (mode `off`, `skip`, a rejection, a replay), the methods of the result have no effect.
    */
   of(request: object | Admission): Spent<Usage>;
   /**

@@ -1,6 +1,6 @@
 /**
- * Runs one transaction of a backend. If it is late, makes no decision or violates its contract, the call fails and
- * nothing changes.
+ * Runs one transaction of a backend. If the backend is late, doesn't call `decide` or violates its contract, the call
+ * fails and nothing changes.
  */
 
 import { systemClock } from '../base/clock.js';

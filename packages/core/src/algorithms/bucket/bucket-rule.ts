@@ -159,10 +159,7 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   };
 }
 
-/**
- * Microseconds until `cost` units have refilled, rounded up. `roomUs` and `roomNum` are the refill time of the
- * available units.
- */
+/** Microseconds until `cost` units pass, rounded up: their refill time minus `roomUs + roomNum / rule.den`. */
 function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;

@@ -60,7 +60,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   }
 
   /**
-   * Does what {@link step} does for the usual take, whose units refill in whole microseconds, but a quarter faster.
+   * A {@link step} for the usual take, whose units refill in whole microseconds. It is a quarter faster.
    *
    * If you change this, change its other three implementations: see {@link stepBucket}.
    */

@@ -85,7 +85,10 @@ export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boole
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** If the clock went back, the bucket may look emptier than burst and debt allow. This refills it up to that bound. */
+/**
+ * If the clock went back, the bucket may look emptier than burst and debt allow. Then sets it to the emptiest state
+ * that they allow.
+ */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;

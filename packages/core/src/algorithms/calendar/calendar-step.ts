@@ -92,8 +92,8 @@ export function stepCalendar(
 type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
- * Moves the state to the step's `period`, unless the stored period still counts. Returns whether the clock went back by
- * more than a period since the state was stored.
+ * Moves the state to `period` if that begins later than the stored period, or if the stored period has ended. Returns
+ * whether the clock went back by more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
   // A count that began when its billing period was unknown continues in the first known period.

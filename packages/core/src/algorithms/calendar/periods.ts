@@ -154,7 +154,7 @@ function dayIn(year: number, month: number, day: number): number {
 
 /**
  * The periods around `us` if all periods were as long as `own`. Periods before `own` start at 0, because their real
- * start is unknown. A step in such a period begins no new count while the stored period lasts.
+ * start is unknown. So they never end a stored period.
  */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;

@@ -9,8 +9,7 @@ import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/lease-step.js';
 
 /**
- * The longest time that a done claim stays stored: 400 days. If a claim would stay longer than this from now, the clock
- * went back.
+ * The longest time that a done claim stays stored: 400 days. If more than this is left of a claim, the clock went back.
  */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 

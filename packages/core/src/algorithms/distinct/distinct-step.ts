@@ -106,7 +106,7 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** The time of the item whose expiry makes room for all wanted items; -1 if they pass now. */
+/** When the item was added that must expire before all wanted items pass; -1 if they pass now. */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);
@@ -145,8 +145,8 @@ function unsharedOf(list: string, places: readonly number[]): number[] {
 }
 
 /**
- * Marks the items at `places` as shared, or removes them. Builds the new list only once, because building it once per
- * item took 60 times as long for 100 items.
+ * If `marks`, marks the items at `places` as repeated by another request. Otherwise removes them. Builds the new list
+ * only once, because building it once per item took 60 times as long for 100 items.
  */
 function edited(list: string, places: number[], marks: boolean): string {
   let text = '';

@@ -35,8 +35,8 @@ const leasesMachine: Machine = {
 
 /**
  * Makes the rule of a concurrency limit: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours in microseconds.
- * `reserve`, 0 to 1 in steps of one millionth, is the share of the limit that only critical holders may use. Other
- * holders pass while together they hold fewer than (1 - reserve) x limit permits.
+ * `reserve`, 0 to 1 in steps of one millionth, is the share of the limit that only critical holders may use. All others
+ * together get at most (1 - reserve) x limit permits, rounded up.
  */
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
   // Calculated in millionths, because (1 - 0.7) x 10 is slightly more than 3 in floating point.

@@ -6,9 +6,7 @@
 import type { Ask, Lease } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 
-/**
- * The longest lease: 24 hours. If a lease would end later than this from now, the clock went back after it was taken.
- */
+/** The longest lease: 24 hours. If more than this is left of a lease, the clock went back after it was taken. */
 export const MAX_LEASE_US: number = 86_400_000_000;
 
 interface Held {
@@ -67,7 +65,7 @@ export function stepLeases(
   return passes;
 }
 
-/** Removes expired leases. If one may have expired, all are checked, because they may have different lengths. */
+/** Removes expired leases. Checks all of them once the earliest end has passed. */
 export function expire(state: LeasesState, nowUs: number): void {
   if (nowUs < state.minEndUs) return;
   state.minEndUs = Infinity;
@@ -80,9 +78,7 @@ export function expire(state: LeasesState, nowUs: number): void {
   }
 }
 
-/**
- * If a lease ends later than the longest lease can, the clock went back. The lease is shortened to this rule's length.
- */
+/** Shortens impossibly long leases to this rule's length. They result if the clock went back. */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;
   if (state.maxEndUs <= latestUs) return;

@@ -8,10 +8,7 @@ import { makeLockRule } from './lock-rule.js';
 
 /** Options of {@link lockFor}. */
 export interface LockOptions {
-  /**
-   * If this time (1 ms to 400 days) passes after a lock without another lock, the next lock is as long as the first.
-   * Default `'1d'`.
-   */
+  /** If a key has no lock for this time (1 ms to 400 days), its next lock is as long as the first. Default `'1d'`. */
   readonly forget?: Duration | undefined;
 }
 
@@ -25,8 +22,8 @@ const MOST_LOCKS = 16;
  *
  * - Requests during a lock don't count and don't extend it. After the lock the whole limit is available again.
  * - The n-th lock has the n-th duration, or the last one if there are fewer durations.
- * - If an attempt that led to a lock is refunded, the lock ends and is forgotten. So `refundIf` for successful logins
- *   works even if another attempt starts a lock before the login has succeeded.
+ * - If an attempt that led to a lock is refunded, the lock ends and is forgotten. So if `refundIf` refunds successful
+ *   logins, a login also ends a lock that another attempt has started meanwhile.
  * - Limits in shadow mode, `peek`, `record`, and costs above the limit start no lock.
  * - A change of the limit, the window or the plan does not end a lock. A reset of the key does.
  *

@@ -85,8 +85,8 @@ export function stepLock(
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
 /**
- * Starts or extends a lock. `advance` shortens a lock to the longest duration up to the state's level, so a longer
- * `hold` raises the level.
+ * Starts or extends a lock. Raises the level until a lock of this length is allowed, because `advance` shortens longer
+ * locks.
  */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;

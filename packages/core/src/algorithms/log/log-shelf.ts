@@ -19,7 +19,7 @@ import {
 } from './packed-entries.js';
 
 const REPACK_AT_MOST = 64;
-/** The lower five bits of a slot's first number are all set for a long log, but never in the address of a block. */
+/** Marks a long log in the lower five bits of a slot's first number. The address of a block never has all five set. */
 const LONG = 31;
 
 /**

@@ -8,7 +8,7 @@ import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The longest pause: 24 hours. If a pause would end later than this from now, the clock went back after it was set. */
+/** The longest pause: 24 hours. If more than this is left of a pause, the clock went back after it was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
 export interface QueueState {
@@ -18,8 +18,8 @@ export interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged this queue. If `us` is more than this after now or after the end of
-   * a pause, the clock went back.
+   * The longest `spanUs` of the rules that charged this queue. `us` may be this much later than now or the end of a
+   * pause. If it is later, the clock went back.
    */
   spanUs: number;
   pauseUs: number;
@@ -82,7 +82,7 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
 
 /**
  * Prepares `state` for the rule: gives its instant the rule's denominator, and raises the instant to now or to the end
- * of a pause. Returns whether the state was impossible because the clock went back.
+ * of a pause. Returns whether the clock went back so far that the state was impossible.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   if (restOf(state) <= nowUs) resetState(state, nowUs);
@@ -97,7 +97,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
 }
 
 /**
- * Limits the pause and the instant to the latest times that the rules allow. Returns whether either was later, because
+ * Limits the pause and the instant to the latest times that the rules allow. Returns whether either was later; if so,
  * the clock went back.
  */
 function cut(state: QueueState, nowUs: number): boolean {

@@ -8,8 +8,7 @@ interface Codes<Thing> {
 
 /**
  * Holds one object for each limiter and rule code. Plans and live settings may give a limiter many codes, so idle
- * objects are evicted. The number of objects in use is bounded, because each has an entry and the store limits its
- * entries.
+ * objects are evicted. Each object in use has an entry in the store, so the store's limit also bounds these objects.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

@@ -5,9 +5,9 @@
  */
 
 /**
- * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot consists of
- * cells of 64 bits: its fingerprint, its instant, and then two numbers of 32 bits or any other cells. If a slot has
- * only one number, which is usually zero, the numbers are in a separate array.
+ * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot has 64-bit
+ * cells: a fingerprint, an instant, then two 32-bit numbers or the caller's cells. If slots have only one number, which
+ * is usually zero, these numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
@@ -136,8 +136,8 @@ export class FlatTable {
   }
 
   /**
-   * Continues a rebuild, which evicts expired entries. If none is running, starts one if some checked entries have
-   * expired.
+   * Continues the rebuild, which evicts expired entries. If none is running, checks a few entries, and starts one if
+   * any has expired.
    */
   reclaim(nowUs: number): void {
     if (this.old) this.move(FEW, nowUs);

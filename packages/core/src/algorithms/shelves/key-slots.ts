@@ -2,7 +2,7 @@ import { detached, type Fingerprint, fingerprint, randomSeed } from '../../base/
 import { ByCount } from './by-count.js';
 import { FlatTable, type Keeper } from './flat-table.js';
 
-/** The most keys in the cache, and the most characters of each: about 2 MB. */
+/** The most keys in the cache. Each has at most 64 characters, so the cache takes about 2 MB. */
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 

@@ -14,11 +14,11 @@ import {
 } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
-/** Few, because requests have priority after an outage. */
+/** The most steps per turn after an outage: few, because requests have priority. */
 const MAX_STEPS_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths the step that marks a claim as done is resent. If it never reaches the store, another
+ * The step that marks a claim as done is resent for this many lease lengths. If it never reaches the store, another
  * owner can run the request again after the lease has expired.
  */
 const DONE_LEASES = 10;
@@ -31,7 +31,7 @@ export class LeaseCycle {
   private readonly lost: LostReleases;
   private readonly endSteps = new WeakMap<Step, Step>();
   private readonly onLost = new WeakMap<Step, () => void>();
-  /** Values that must be written before the step that ends their claim is sent. */
+  /** For each step that ends a claim, the value that is still to be written. */
   private readonly values = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   private turnedUs = 0;
@@ -69,7 +69,7 @@ export class LeaseCycle {
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
-  /** `last` is the step that releases the permit or ends the claim. */
+  /** Stops renewing a lease. The step `last` releases its permit or ends its claim. */
   releaseLease(step: Step, last?: Step): void {
     this.roster.releaseLease(step);
     if (last) this.endSteps.set(step, last);
@@ -83,7 +83,7 @@ export class LeaseCycle {
     this.values.set(last, value);
   }
 
-  /** Call this when `last` has ended a claim. Tries again to write the value of that claim. */
+  /** Call this when `last` has reached the store. If the value of its claim is still missing, writes it. */
   noteDone(last: Step): void {
     const late = this.values.get(last);
     if (!late) return;

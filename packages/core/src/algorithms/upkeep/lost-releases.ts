@@ -84,12 +84,12 @@ export class LostReleases {
   }
 }
 
-/** A character of a key takes two bytes at most. */
+/** The most bytes that a release takes: two for each character of its key, and some for the rest. */
 function bytesOf({ key }: Step): number {
   return BYTES_BESIDE_KEY + 2 * key.length;
 }
 
-/** They take the store a few milliseconds, so requests hardly wait. */
+/** The store needs a few milliseconds for this many, so requests hardly wait. */
 export const MAX_STEPS_PER_TURN = 512;
 
 export const RELEASE_TIMEOUT_US = 1_000_000;

@@ -54,8 +54,8 @@ export class Roster {
   }
 
   /**
-   * The leases to renew now, at most `most`: the share due for the `sinceUs` microseconds since the last call, plus all
-   * late leases. All of these count as renewed unless {@link noteRenewal} reports a failure.
+   * The leases to renew now, at most `most`: all late ones, and the oldest others if more are due after `sinceUs`
+   * microseconds. They count as renewed unless {@link noteRenewal} reports a failure.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
     const share = this.overdue + (this.held.size * sinceUs) / this.spreadUs;
@@ -85,9 +85,8 @@ export class Roster {
   }
 
   /**
-   * Makes all leases late, so that they are renewed soon. Call it when the store is back. If the last call was a short
-   * time ago, only leases whose renewal failed become late. Renewing all of them each time could overload the store
-   * again.
+   * Call this when the store is back. Makes all leases late, so that they are renewed soon. Shortly after an earlier
+   * call, makes only those late whose renewal failed, because renewing all again could overload the store.
    */
   catchUp(nowUs: number): void {
     if (nowUs - this.lateUs >= this.earliestUs) this.lateUs = nowUs;
