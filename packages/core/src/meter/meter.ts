@@ -268,8 +268,8 @@ function keyOf<Raw>(request: LimitRequest<Raw>): object {
 }
 
 /**
- * A `key` function is required, because without it all callers at one address would share a debt. `refundIf` is not
- * allowed, because it would refund a settled cost.
+ * Requires a `key` function, because without it all callers at one address would share a debt. Forbids `refundIf`,
+ * because it would refund a settled cost.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

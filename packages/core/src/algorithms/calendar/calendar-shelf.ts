@@ -11,7 +11,7 @@ const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredCalendar>();
-  /** Steps change this copy. It is stored only if it is dirty. */
+  /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
 
   get size(): number {

@@ -11,7 +11,7 @@ const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 export class LockShelf implements Shelf<LockRule, StoredLock> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredLock>();
-  /** Steps change this copy. It is stored only if it is dirty. */
+  /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedLock();
 
   get size(): number {

@@ -52,7 +52,9 @@ export function stepLog(
   return allowed;
 }
 
-/** Whether the clock went back by more than a window. If so, all units that still count become one entry at `nowUs`. */
+/**
+ * Whether the clock went back by more than a window. Callers then merge all units that count into one entry at `nowUs`.
+ */
 export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }

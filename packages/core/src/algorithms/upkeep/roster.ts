@@ -76,8 +76,7 @@ export class Roster {
   }
 
   /**
-   * Notes the result of a renewal. A failed renewal is not retried before the lease's next turn or the end of the
-   * outage.
+   * Notes the result of a renewal. A failed renewal is retried at the lease's next turn, or earlier if the outage ends.
    */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
