@@ -11,9 +11,9 @@ import type { Period } from './calendar.js';
  * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
  *   extends a lock. A `hold` shortens neither.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
- * - `reset`: resets the key in every count of its limiter that the store knows: see {@link Store.register}. With a
- *   claim, it deletes only that claim, even if another owner has it. Without a claim, it deletes no claims, because a
- *   store can't list them.
+ * - `reset`: resets the key in every count of the limiter that the store knows: see {@link Store.register}. With a
+ *   claim, deletes only that claim, whoever owns it. Without a claim, deletes no claims, because a store can't list
+ *   them.
  */
 export type Op = 'take' | 'record' | 'look' | 'put' | 'hold' | 'done' | 'reset';
 
@@ -76,9 +76,9 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For takes with a `queue` rule and `binding`: true if the jobs must start at the same time. If a group has two or
-   * more such takes of one key, all start when the last of them can start, rounded up to a microsecond. Each is charged
-   * as if it came at that time.
+   * For takes with a `queue` rule and `binding`: true if they must start at the same time. If a group has two or more
+   * such takes of one key, all start when the last one can start, rounded up to a microsecond. Each is charged as if it
+   * came at that time.
    */
   readonly together?: boolean;
   /**
@@ -110,7 +110,7 @@ export interface Receipt {
   /**
    * What identifies the grant, by algorithm:
    *
-   * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
+   * - `bucket`, `queue`: when the bucket will be full after the grant, in microseconds ({@link BucketAnswer.tatUs});
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
    * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
    * - `lock`: the first instant after the charged window ({@link LockAnswer.endUs});
@@ -118,7 +118,10 @@ export interface Receipt {
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
-  /** For `bucket` and `queue`, the fraction of the bucket's state ({@link BucketAnswer.tatNum}); otherwise 0. */
+  /**
+   * For `bucket` and `queue`, the fraction of a microsecond that `atUs` omits ({@link BucketAnswer.tatNum}); otherwise
+   * 0.
+   */
   readonly num: number;
   /** The units charged. A `put` gives back at most this many. */
   readonly units: number;

@@ -25,7 +25,7 @@ export interface Calendar {
    * (from the 15th), or `billing` for periods that the app supplies.
    */
   readonly name: string;
-  /** The periods around an instant. For `billing`: the periods of a key whose billing period is unknown. */
+  /** The periods around an instant. With `billing`, they apply to keys whose billing period is unknown. */
   around(us: number): Periods;
 }
 

@@ -67,8 +67,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. They may exceed a limit that was lowered, that has `overage`, or
-   * for which a meter charges costs afterwards.
+   * Units that count after this decision, rounded up. They may exceed the limit if it was lowered, has `overage`, or
+   * has a meter that charges afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.
@@ -80,11 +80,11 @@ export interface Numbers {
   readonly remaining: number;
   /**
    * Milliseconds until the same cost would pass if there are no other requests: 0 if it passes now, `Infinity` if it
-   * never passes. With `overage`: until it would be within the limit. Concurrency limits and load shedders can't know
-   * the time and give a hint: one to two times their `retryAfter`.
+   * never passes. With `overage`: until the cost would be within the limit. Concurrency limits and load shedders can't
+   * know the time and give a hint: one to two times their `retryAfter`.
    */
   readonly retryAfterMs: number;
-  /** Milliseconds until the key counts like an unused key; NaN if that can't be known. */
+  /** Milliseconds until the key is like an unused one; NaN if that can't be known. */
   readonly resetMs: number;
 }
 
@@ -94,7 +94,7 @@ export interface Decision extends Numbers {
   /** Whether this limiter lets the request pass. Also true for `would-deny`, `would-replay` and `skipped`. */
   readonly allowed: boolean;
   readonly outcome: Outcome;
-  /** Why the request was rejected, or would have been outside shadow mode; null if it passes. */
+  /** Why the limiter rejected the request, or in shadow mode would have rejected it; otherwise null. */
   readonly reason: Reason | null;
   /** The HTTP status of the rejection, if it differs from the default for the reason. */
   readonly status?: number | undefined;
@@ -142,9 +142,9 @@ export function statusOf({ reason, status }: Decision): number {
 }
 
 /**
- * The decision that determines the response. A rejection of the caller (429, 403, 402) comes first, then overload
- * (503), then other rejections, then replays. Among equals, the longest wait decides. If all pass, it is the decision
- * with the least `remaining`.
+ * The decision that determines the response. Rejections that the caller caused (429, 403, 402) come first, then
+ * overload (503), then other rejections, then replays. Among equals, the longest wait decides. If all pass, it is the
+ * decision with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

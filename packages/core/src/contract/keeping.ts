@@ -57,7 +57,7 @@ export interface KeeperParts {
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** How many limiters of this process have no store; 0 if the guard has a store. */
+    /** If the guard has no store: how many limiters of this process have none; otherwise 0. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -71,7 +71,7 @@ export interface KeeperParts {
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
   };
   readonly storeTimeoutMs: number;
-  /** Other limiters of the guard that store responses. A guard has at most one, so this must be empty. */
+  /** Further limiters of the guard that store responses. A guard may have only one, so this must be empty. */
   readonly others: readonly unknown[];
 }
 

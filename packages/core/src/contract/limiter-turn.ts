@@ -19,8 +19,7 @@ export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
   /**
-   * Replaces the name in {@link Step.limiter}. Set if the guard has no store, so each limiter object has a separate
-   * count.
+   * Replaces the name in {@link Step.limiter} if the guard has no store. Each limiter object then has a separate count.
    */
   readonly countedAs?: string | undefined;
   readonly notices?: FaultSink['notices'];

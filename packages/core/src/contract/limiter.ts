@@ -19,7 +19,7 @@ export interface RequestOutcome extends ResponseEnd {
   readonly rejected?: boolean;
 }
 
-/** The step that a stored limiter sends to the store, or its decision if it needs no store. */
+/** A stored limiter's step for the store, or its decision if no store is needed. */
 export type Question = Step | Decision;
 
 /** Steps that give back units, or a promise of them; undefined if nothing is given back. */
@@ -36,13 +36,13 @@ interface LimiterBase<Raw> {
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
   /**
-   * Called once, when the response has closed, or for local limiters at once if another limiter rejected the request.
-   * Returns the steps that give back units, if any. An error is reported as a fault.
+   * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
+   * a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it.
-   * - Local limiters: called if the limiter let the request pass. In shadow mode, that includes requests that it would
-   *   have rejected. Until this call, the limiter can hold a permit. After a rejection by another limiter, the outcome
-   *   has `rejected` and the status of the rejection.
+   * - Local limiters: called if the limiter let the request pass, or would have rejected it outside shadow mode. Until
+   *   this call, the limiter can hold a permit. If another limiter rejected the request, called at once; the outcome
+   *   then has `rejected` and the status of the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)

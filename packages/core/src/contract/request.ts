@@ -29,9 +29,8 @@ export interface LimitRequest<Raw = unknown> {
    */
   peekAddress?(): string | undefined;
   /**
-   * For adapters of platforms that stop all work of a request when its response ends. Makes the platform wait for
-   * `promise`, for work that the response doesn't wait for, such as the probe of a failed store. Returns true if the
-   * platform waits.
+   * For adapters: makes the platform wait for `promise`, such as the probe of a failed store. Returns true if the
+   * platform waits. Needed on platforms that stop all work of a request when its response ends.
    */
   waitUntil?(promise: Promise<unknown>): boolean;
 }
@@ -74,7 +73,7 @@ export interface Plan {
   readonly burst?: number | null | undefined;
 }
 
-/** Looks up the plan of a request. With null or undefined, the declared numbers apply. */
+/** Looks up the plan of a request. If it returns null or undefined, the declared numbers apply. */
 export type PlanOption<Raw> = (
   request: LimitRequest<Raw>,
 ) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;

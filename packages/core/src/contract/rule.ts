@@ -28,7 +28,7 @@ interface RuleBase {
 export interface Tolerance {
   /** The time in whole microseconds, rounded down. */
   readonly tolUs: number;
-  /** The fraction of a microsecond, as a numerator over the denominator of the rule. */
+  /** The fraction that `tolUs` omits, as a numerator over `den` of the rule. */
   readonly tolNum: number;
 }
 
@@ -69,8 +69,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   /** The longest wait of a taker, in microseconds: 0 to 400 days. */
   readonly waitUs: number;
   /**
-   * The longest time until the bucket is full, counted from now or from the end of a running pause: the tolerance plus
-   * `waitUs`, rounded up.
+   * The longest time until the bucket is full, from now or, during a pause, from its end: the tolerance plus `waitUs`,
+   * rounded up.
    */
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
@@ -182,7 +182,7 @@ export interface RateAlgorithm {
   readonly maxLimit?: number | undefined;
   /**
    * Makes the rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
-   * `windowUs` from 1,000 to 400 days.
+   * `windowUs` from 1 ms to 400 days.
    *
    * @param options all options of the limit
    */
@@ -283,7 +283,7 @@ export interface Machine {
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   policy(name: string, rule: Rule): Policy;
   declared(rule: Rule): DeclaredNumbers;
-  /** After this many microseconds without a step, a count expires. It then decides like the count of an unused key. */
+  /** After this many microseconds without a step, a count has no effect, so a store can delete it. */
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   receipt(answer: Answer, units: number): Receipt;
@@ -292,8 +292,8 @@ export interface Machine {
    */
   heldUs?(answer: Answer): number;
   /**
-   * Returns the receipt of what is left of a grant, after `given` units were given back. If only `units` differs, an
-   * algorithm omits this method.
+   * Returns the receipt for the rest of a grant, after `given` units were given back. Omitted if it differs from
+   * `receipt` only in `units`.
    */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -369,7 +369,7 @@ export interface DeclaredNumbers {
   readonly maxWaitMs?: number;
 }
 
-/** How the denial cache stores a rejection as a few numbers, and answers with it without calling the store. */
+/** How the denial cache stores a rejection as a few numbers, and reads it back without calling the store. */
 export interface DenialMemory {
   /** How many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
@@ -382,7 +382,7 @@ export interface DenialMemory {
 
 /**
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
- * if each can read the other's state unchanged:
+ * if each can read the other's state unchanged. These do:
  *
  * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows of the same kind and length, logs and limits on distinct items with the same window,
@@ -404,8 +404,8 @@ export function sameRule(a: Rule, b: Rule): boolean {
 }
 
 /**
- * Returns the rule for a limit with `overage`, which counts units beyond the limit. Returns undefined if the algorithm
- * can't do that.
+ * For the option `overage`: returns a rule that also counts units beyond the limit of `rule`. Returns undefined if the
+ * algorithm can't do that.
  */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);

@@ -42,8 +42,8 @@ export interface Store {
   /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if a group may hold
-   * units for a moment and then give them back.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if the store may charge
+   * a group for a moment before it rejects the group.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */

@@ -74,8 +74,8 @@ export interface Upkeep<Held> {
    */
   close(endUs: number): Promise<void>;
   /**
-   * Stops renewing a claim. Returns the steps that `ask` returns, which end the claim. The renewal also stops if `ask`
-   * reports a fault.
+   * Returns the steps that `ask` returns, which end a claim. The claim is no longer renewed once `ask` has returned
+   * them or has reported a fault.
    */
   endClaim<Context extends ClaimContext>(
     step: Held,

@@ -83,7 +83,7 @@ function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promi
 }
 
 /**
- * A body that is read as a stream. The first read looks up the original stream, because `request.clone()` replaces it.
+ * A body that is read as a stream. `request.clone()` replaces the original stream, so only the first read looks it up.
  */
 class WatchedBody implements WebSource {
   private reader: WebReader | undefined;

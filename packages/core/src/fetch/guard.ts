@@ -41,8 +41,8 @@ export interface FetchCheck {
   /** Releases the permits. Call it if the handler failed. */
   fail(): void;
   /**
-   * With `keepFirst` of `idempotency()`: after `finish`, await it before you send a response without a body. Never
-   * rejects.
+   * With `keepFirst` of `idempotency()`: after `finish`, await this promise before you send a response without a body.
+   * It never rejects.
    */
   readonly kept?: Promise<void> | undefined;
 }

@@ -97,7 +97,7 @@ export class GuardAdmission<Raw> implements Admission {
     return this.endTurns(end, false);
   }
 
-  /** The name of a limiter whose count both this admission and `other`, of another guard, have charged. */
+  /** The name of a limiter whose count was charged twice: by this admission and by `other`, of another guard. */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));

@@ -126,8 +126,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /**
-   * Concludes the request, unless only a claim rejects it. The claim's limiter then replays a response, rejects the
-   * request, or makes all limiters decide again.
+   * If only a claim rejects the request, the claim's limiter replays a response, rejects the request, or makes all
+   * limiters decide again. Otherwise, the decisions are final.
    */
   private settleClaim(
     request: LimitRequest<Raw>,

@@ -8,8 +8,8 @@ const DEFAULT_IPV6_PREFIX = 64;
  *
  * - IPv4 must be four decimal octets and is returned unchanged.
  * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`) and the NAT64 prefix `64:ff9b::/96` become the IPv4 address they contain.
- * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber can choose from at least a /64. It is written as
- *   in RFC 5952: `2001:db8:1:2::/64`, without the suffix at 128 bits. The zone of `fe80::1%eth0` is dropped.
+ * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber has at least a whole /64. It is written as in RFC
+ *   5952: `2001:db8:1:2::/64`, without the suffix at 128 bits. The zone of `fe80::1%eth0` is dropped.
  *
  * @param text the address, without port or brackets
  * @param ipv6Prefix how many leading bits identify an IPv6 client, 32 to 128; default 64

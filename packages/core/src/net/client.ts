@@ -80,7 +80,7 @@ const STANDARD = ['Forwarded'] as const;
  */
 const SAMPLED = 100;
 
-/** With more entries, some are probably from the client, so the number of proxies can't be inferred. */
+/** The most entries that may all be from proxies. If there are more, some are probably from the client. */
 const MOST_HOPS = 5;
 
 export interface NoticeLog {

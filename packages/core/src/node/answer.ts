@@ -100,8 +100,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
 }
 
 /**
- * Makes a call of `write` or `end` that was put off until the response was stored. The handler can no longer catch its
- * error, so an error destroys the response.
+ * Calls `write` or `end` after the response was stored. The handler can no longer catch errors of this call, so they
+ * destroy the response.
  */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {

@@ -3,7 +3,7 @@ import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
-/** `Buffer` exists only in Node-compatible runtimes, whose streams also have encodings other than UTF-8. */
+/** `Buffer` exists only in Node-compatible runtimes. Only their streams have encodings other than UTF-8. */
 interface NodeGlobals {
   readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
 }
@@ -17,7 +17,7 @@ export interface NodeBody {
   readonly destroyed?: boolean;
   /** Whether the whole body has arrived; on HTTP/2 also true if the stream was reset. */
   readonly complete?: boolean;
-  /** Whether Node discards the body, because the response has ended and nobody has read any of it. */
+  /** True if Node discards the body: the response has ended, and nobody has read any of the body. */
   readonly _dumped?: boolean;
   /** Present only on HTTP/2. */
   readonly stream?: { readonly endAfterHeaders?: boolean };

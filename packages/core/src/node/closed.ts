@@ -46,7 +46,8 @@ export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed
 const WATCHERS = Symbol('spillway.watchers');
 
 /**
- * All callbacks of a response share one pair of listeners, because a client can cause many callbacks, as with GraphQL.
+ * All callbacks of a response share one pair of listeners. GraphQL can cause many callbacks, and Node warns of more
+ * than 10 listeners.
  */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
@@ -87,8 +88,8 @@ function closes({ socket }: NodeResponse): boolean {
 const WAITING = Symbol('spillway.waiting');
 
 /**
- * Returns a function that cancels the callback. All callbacks of a socket share one listener, because a client can
- * cause many callbacks.
+ * Returns a function that cancels the callback. All callbacks of a socket share one listener, because Node warns of
+ * more than 10.
  */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },

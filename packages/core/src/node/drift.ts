@@ -46,10 +46,7 @@ export class TimerDrift {
     return Math.max(this.averageMs, lateMs);
   }
 
-  /**
-   * The time that a reading made now covers: the time between the last two firings, or the time since the last one if
-   * that is longer.
-   */
+  /** How much time a reading covers if it is made now. */
   coveredMs(nowMs: number): number {
     return Math.max(this.spanMs, nowMs - this.firedMs);
   }

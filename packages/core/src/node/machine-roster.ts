@@ -41,8 +41,9 @@ export interface Others {
 }
 
 /**
- * Each worker has one file, whose name contains its utilization, and renames it every second. One listing reads all
- * workers, and renames are atomic. Clocks are not compared: each reader measures how long a name stays unchanged.
+ * Adds up the utilization of the other workers. Each worker has a file with its utilization in the name, and renames
+ * the file every second. One listing reads all workers, and renames are atomic. Clocks are not compared: each reader
+ * measures how long a name stays unchanged.
  *
  * Other ways cost more: messages need code in the parent process, sockets need a server, and numbers in files need a
  * read for each worker. Containers that share the folder, but not process ids, count only some workers.

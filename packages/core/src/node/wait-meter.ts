@@ -24,7 +24,10 @@ const PAUSE = 0.01;
  * this rule, none of 453 requests a second on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
-/** The minimum weight of a delay, because a loop that blocks on a disk is overloaded but uses little CPU. */
+/**
+ * The minimum weight of a delay. A loop that blocks on a disk uses little CPU, so without the minimum its delay would
+ * hardly count.
+ */
 const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
@@ -35,7 +38,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** The end of the last iteration after which no connection waited: the loop had been idle, or had accepted none. */
+  /** When an iteration last ended with no connection waiting: the loop had been idle, or had accepted none. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {

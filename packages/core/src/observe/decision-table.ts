@@ -145,8 +145,8 @@ class Table {
   }
 
   /**
-   * The key as printed, without the `@` that was added to a client address, or to a key of the app that begins with
-   * `@`. Keys of the app over 8 characters are shortened.
+   * The key as printed. Spillway adds `@` to client addresses and to keys that begin with `@`; this `@` is removed.
+   * Keys of the app over 8 characters are shortened.
    */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);

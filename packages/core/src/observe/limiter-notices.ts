@@ -12,7 +12,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore number of limiters created without a store, including these; 0 if these have a store */
+/** @param withoutStore if these limiters have no store: how many of this process have none; otherwise 0 */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],

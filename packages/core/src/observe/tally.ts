@@ -53,7 +53,7 @@ const UNITS_KINDS: readonly UnitsKind[] = [
   'lost',
 ];
 
-/** The most stores and controls that a tally reads. It reads the newest. Counts of dropped stores stay in the sum. */
+/** A tally reads at most this many stores and controls: the newest. Counts of dropped stores stay in the sum. */
 const STORES = 1_000;
 
 export interface Sample<Label extends string> {

@@ -76,7 +76,7 @@ const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 
 const TICK_US = 1_000_000;
-/** The most limiters that one call publishes, which bounds its size. The other limiters follow in the next seconds. */
+/** The most limiters that one call publishes, to bound its size. The other limiters follow in the next seconds. */
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
@@ -112,8 +112,8 @@ class Recorder implements TopCallers {
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
   /**
-   * If true, decisions start due work; if false, a timer does. True with a custom clock, and on platforms where a timer
-   * ends with its request.
+   * If true, due work runs during decisions; if false, on a timer. True with a custom clock, and on platforms where a
+   * timer ends with its request.
    */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();

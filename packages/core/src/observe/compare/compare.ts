@@ -175,10 +175,7 @@ function verdictFrom(read: unknown): Verdict | undefined {
   return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
 }
 
-/**
- * Whether `one` is stricter: only it would reject or, if the outcomes are equal, it has less remaining. Only the
- * strictest limiter is compared.
- */
+/** Of the limiters of a request, only the strictest is compared. */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
   return one.remaining < other.remaining;

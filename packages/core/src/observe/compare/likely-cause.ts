@@ -19,7 +19,7 @@ export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
-  /** Whether the limiters charged different units for this key's last request that both let pass. */
+  /** Whether the limiters charged different costs for the last request of this key that both let pass. */
   readonly isUnequal: boolean;
 }
 
