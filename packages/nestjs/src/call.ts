@@ -55,7 +55,7 @@ interface SocketClient {
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Never throws, whatever the app puts into its contexts. */
+/** Describes a call. Never throws, whatever the app puts into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);

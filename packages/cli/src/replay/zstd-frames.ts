@@ -6,8 +6,8 @@ const [MAGIC_BYTES, BLOCK_BYTES, CHECKSUM_BYTES] = [4, 3, 4];
 const REPEATED = 1;
 
 /**
- * Splits chunks where a frame of zstd ends. Node's decoder ends with the first frame that ends within a chunk, and does
- * not tell that the last frame was cut.
+ * Splits chunks where a frame of zstd ends, because Node's decoder stops at a frame's end within a chunk. Also reports
+ * a cut last frame, which the decoder does not.
  */
 export async function* atFrameEnds(
   chunks: AsyncIterable<Buffer>,
@@ -31,7 +31,7 @@ class Frames {
   private part: Part = 'magic';
   private passing = 0;
   private hasChecksum = false;
-  /** The little-endian number that is being read, and how many of its bytes were. */
+  /** The little-endian number that is being read, and the number of bytes read so far. */
   private number = 0;
   private numberBytes = 0;
   private isUnknown = false;
