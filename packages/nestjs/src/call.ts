@@ -121,8 +121,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * The arguments of a resolver are (root, args, context, info). The app decides what is in the context, and the names
- * used here are the usual ones.
+ * The arguments of a resolver are (root, args, context, info). The app decides what is in the context, so this function
+ * tries the usual names.
  */
 function graphql(context: ExecutionContext): Call {
   const shared = context.getArgByIndex<GraphqlContext | undefined>(2);

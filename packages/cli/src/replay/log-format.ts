@@ -40,7 +40,7 @@ class LogFormat implements LineFormat {
   private readonly names: readonly string[];
   private readonly gaps: readonly Buffer[];
   private readonly spans: Int32Array;
-  /** If the last variable is a number, a value with a space shows that the line has another format. */
+  /** Whether the last variable is a number. Then a space in its value shows that the line has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;

@@ -58,7 +58,7 @@ export interface Smallest {
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;
-  /** For a token bucket that refills as declared. */
+  /** The smallest burst of a token bucket that refills as declared. */
   readonly burstByRejected: number | null;
   readonly burstByCallers: number | null;
 }

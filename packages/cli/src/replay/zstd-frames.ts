@@ -1,4 +1,4 @@
-/** The sizes of the optional fields of a frame's header, by the two bits that describe each of them: RFC 8878. */
+/** The sizes of optional fields in a frame's header, by the two bits that describe a field (RFC 8878). */
 const DICTIONARY_BYTES = [0, 1, 2, 4] as const;
 const CONTENT_BYTES = [0, 2, 4, 8] as const;
 const [MAGIC, SKIPPED_MAGIC] = [0xfd2fb528, 0x184d2a50];

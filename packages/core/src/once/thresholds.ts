@@ -103,8 +103,8 @@ function isShare(share: unknown): boolean {
 interface Quiet {
   readonly nextCallUs: number;
   /**
-   * When the calendar period ends, by the clock of this process. The ends can differ after a change of the period:
-   * rejections state the new end, while the store still has the old one. Empty for other windows.
+   * The known ends of the calendar period, by the clock of this process; empty for other windows. After a change of the
+   * period, rejections state the new end, while the store still has the old one.
    */
   readonly endsUs: readonly number[];
   /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */

@@ -41,7 +41,7 @@ const MAX_LIMITS = 8;
 
 /**
  * After a second rejection within this many windows, waits get a margin for the same number of windows. If rejections
- * continue after that, the number doubles, up to the maximum.
+ * continue, the number doubles, up to the maximum.
  */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;
