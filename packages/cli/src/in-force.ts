@@ -40,8 +40,8 @@ export function effectiveSettings(
 }
 
 /**
- * A shaper has no mode and no share. Without enforcement, it would let calls exceed the pace that another service
- * allows.
+ * Whether the limiter is a shaper. Shapers have no mode and no share, because they must never exceed the pace of
+ * another service.
  */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');

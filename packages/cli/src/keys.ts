@@ -116,8 +116,8 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
 }
 
 /**
- * The rules of a key's own live limits. A reset must name these rules, because the registry of counts is bounded, so it
- * may lack counts of these rules.
+ * The rules of a key's own live limits. A reset must name these rules, because the registry of counts is bounded and
+ * may lack theirs.
  */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
@@ -135,7 +135,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** Returns an empty list for algorithms other than rate limits and limits on distinct items. */
+/** Returns at most one rule: none unless the limit is a rate limit or counts distinct items. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -149,8 +149,8 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /**
- * Returns an empty list for claims, because each id has a separate count. The list is also empty for algorithms that
- * only a later release knows.
+ * The rules of a key's counts. The list is empty for claims, because each id has a separate count, and for algorithms
+ * that only a later release knows.
  */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
@@ -191,7 +191,7 @@ function calendarOf(name: string): Calendar {
 }
 
 interface Reset {
-  /** If no process has announced the limiter, some counts of the key may not be found. */
+  /** False if no process has announced the limiter. Then some counts of the key may be missed. */
   readonly isKnown: boolean;
   /** False if Redis is full: it deletes the counts, but can't store the message to drop cached rejections. */
   readonly isTold: boolean;

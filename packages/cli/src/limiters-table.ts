@@ -76,7 +76,7 @@ export function numbersOf(numbers: DeclaredNumbers): string {
   return plain(`${parts.join(', ')} (${algorithm.replace(/^(calendar|lock):.*/, '$1')})`);
 }
 
-/** Returns undefined for limits without a penalty, and for limits that only a later release knows. */
+/** The penalty of a limit; undefined if it has none or only a later release knows it. */
 export function lockIn({
   algorithm,
 }: Pick<DeclaredNumbers, 'algorithm'>):

@@ -69,7 +69,7 @@ export class FastifyExchange extends NodeExchange {
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Doesn't run the app's hooks, because they already ran on the stored response. */
+  /** Sends a stored response without the app's hooks, which already ran on it. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;

@@ -57,7 +57,7 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /** Leaves out limiters that run in `others` or in the registrations around it. Call this before the first request. */
+  /** Leaves out limiters of `others` and of the registrations around `others`. Call this before the first request. */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);

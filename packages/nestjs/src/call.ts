@@ -55,7 +55,7 @@ interface SocketClient {
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Never throws, whatever the app puts into its contexts. */
+/** Describes a call. Never throws, whatever the app puts into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);
@@ -121,8 +121,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * The arguments of a resolver are (root, args, context, info). The app decides what is in the context, and the names
- * used here are the usual ones.
+ * The arguments of a resolver are (root, args, context, info). The app decides what is in the context, so this function
+ * tries the usual names.
  */
 function graphql(context: ExecutionContext): Call {
   const shared = context.getArgByIndex<GraphqlContext | undefined>(2);

@@ -135,7 +135,7 @@ class Made implements OnApplicationShutdown {
     }
   }
 
-  /** Closes the shapers. This runs after the server has stopped, so requests in flight could still use them. */
+  /** Closes the shapers after the server has stopped, because requests in flight use them until then. */
   async onApplicationShutdown(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {

@@ -26,8 +26,7 @@ const MOST_BUFFERED = 65_536;
 
 /**
  * Returns the error to throw for a rejected message. Unless a filter of the gateway catches `error`, this function
- * sends what Nest's own filter leaves out: the acknowledgement of socket.io, and before Nest 12 the frame to a client
- * of ws.
+ * sends what Nest's own filter leaves out: the acknowledgement of socket.io or, before Nest 12, the frame of ws.
  */
 export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;

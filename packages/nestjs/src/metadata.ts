@@ -38,7 +38,7 @@ export function declarationsOn(target: object): readonly Declaration[] {
   return reflector.get(LIMITS, target as Target) ?? [];
 }
 
-/** Returns undefined if nothing is skipped, and an empty list if all is skipped. */
+/** Returns the skipped names: undefined for none, an empty list for all. */
 export function skipsOn(target: object): readonly string[] | undefined {
   return reflector.get(SKIPS, target as Target);
 }

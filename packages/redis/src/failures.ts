@@ -34,7 +34,7 @@ const DENIED =
  */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
-/** Redis 6.2 puts the position before an error in a script: `@user_script: 318: ` or `=(tail call): -1: `. */
+/** The error word. Redis 6.2 puts the position in a script before it: `@user_script: 318: ` or `=(tail call): -1: `. */
 const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*-?([A-Z]+)(?= |$)/;
 /** The reply to long commands of an unauthenticated client. Short commands get `NOAUTH`. */
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;

@@ -9,7 +9,7 @@ export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
 const GZIP = [0x1f, 0x8b] as const;
-/** Small, because damage in a compressed log can also lose the chunk before it. */
+/** The size of a decompressed chunk: small, because damage can also lose the chunk before it. */
 const DECOMPRESSED_BYTES = 16_384;
 
 /** Undefined before Node 22.15. */
@@ -131,7 +131,7 @@ async function* joined(
   }
 }
 
-/** Reads the first bytes, because the names of rotated logs are unreliable. */
+/** Decides by the first bytes, because the names of rotated logs are unreliable. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
   if (head[0] === GZIP[0] && head[1] === GZIP[1]) {
     return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });

@@ -4,8 +4,8 @@ const REQUESTS = 0;
 /** The first of the two columns that count rejected requests. Each {@link Timing} has its column. */
 const REJECTED = 1;
 /**
- * The first of six columns. For seconds, minutes and hours, one column counts the requests in the caller's latest
- * interval, and one has the most in any interval.
+ * The first of six columns, two each for seconds, minutes and hours: the requests in the caller's latest interval, and
+ * the most in any interval.
  */
 const PEAKS = 3;
 const COLUMNS = 9;
@@ -17,10 +17,7 @@ const BLOCK_ROWS = 16_384;
 export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
-/**
- * When a request is decided whose stamp is a whole second: 0 at the start of its second, 1 spread evenly over its
- * second.
- */
+/** When requests of a whole-second stamp are decided: 0 at the second's start, 1 spread evenly over the second. */
 export type Timing = 0 | 1;
 
 export interface CallerPeaks {

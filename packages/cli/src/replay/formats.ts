@@ -15,7 +15,7 @@ const MAKERS: Readonly<Record<string, (fields: FieldMap) => LineFormat>> = {
 };
 
 /**
- * A text with a `$` is a `log_format` string.
+ * Finds a format by name, or compiles a `log_format` string, which contains a `$`.
  *
  * @throws UsageError
  */

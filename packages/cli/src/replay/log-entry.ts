@@ -18,7 +18,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /** When the request is decided if requests with the same whole-second stamp are spread evenly over that second. */
+  /** The request's time after all with the same whole-second stamp are spread evenly over that second. */
   spreadUs: number;
   isWholeSecond = false;
   private readonly format: LineFormat;

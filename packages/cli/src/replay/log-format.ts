@@ -9,8 +9,8 @@ const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
- * In a line, the value of a variable ends where the format's next text begins. A line is skipped if one of these texts
- * is missing, or if the line continues after the last of them.
+ * Compiles a `log_format`. In a line, the value of a variable ends where the format's next text begins. Lines without
+ * one of these texts, or with more after the last, are skipped.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */
@@ -40,7 +40,7 @@ class LogFormat implements LineFormat {
   private readonly names: readonly string[];
   private readonly gaps: readonly Buffer[];
   private readonly spans: Int32Array;
-  /** If the last variable is a number, a value with a space shows that the line has another format. */
+  /** Whether the last variable is a number. Then a space in its value shows that the line has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
@@ -131,7 +131,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** Skips `\"`, which doesn't end a variable: Apache escapes quotes from clients like this. */
+/** Skips `\"`, which doesn't end a variable, because Apache escapes quotes of clients like this. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

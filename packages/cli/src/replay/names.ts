@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 
 /** The longest name, in UTF-16 units. In longer names, a digest replaces the middle. */
 const LONGEST = 256;
-/** With a digest of 22 units and two marks, a name is as long as the longest. */
+/** The units kept at the start and end of a longer name. Between them are a digest of 22 units and two marks. */
 const [HEAD, TAIL] = [105, 127];
 /** UTF-8 cannot tell these apart. */
 const LONE = /\p{Surrogate}/u;

@@ -34,7 +34,7 @@ export class PolicyRun {
   private readonly policy: Policy;
   private readonly judged = new Map<string, Judged>();
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
-  /** The requests that a limiter of any window rejected, and those that one of a long window did. */
+  /** How many requests were rejected, by {@link Timing}. `longRejected` ignores limiters with a short window. */
   private readonly rejected: [number, number] = [0, 0];
   private readonly longRejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];

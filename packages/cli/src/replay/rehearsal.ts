@@ -46,7 +46,7 @@ export class Rehearsal {
     return this.memory?.overflowed ?? 0;
   }
 
-  /** Instants must not decrease. Returns a promise if a function of the policy does. */
+  /** Decides at `atUs`, which must never decrease. Returns a promise if a function of the policy does. */
   decide(request: LogEntry, atUs: number): Promise<void> | undefined {
     this.clock.setUs(atUs);
     const admission = this.guard.admit(request as never);

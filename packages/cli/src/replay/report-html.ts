@@ -103,7 +103,7 @@ function paragraphs(texts: readonly string[]): string {
     .join('\n');
 }
 
-/** Clients may have chosen texts of the log. Escaped texts cannot become markup, or change the text direction. */
+/** Escapes text that clients may have chosen. It can then neither become markup nor change the text direction. */
 function escaped(text: string): string {
   return text.replace(/[&<>"'\p{Cc}\p{Cf}]/gu, (unit) =>
     unit === '\n' ? unit : `&#${/[\p{Cc}\p{Cf}]/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,

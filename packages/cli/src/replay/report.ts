@@ -3,8 +3,8 @@
 import type { CallerPeaks } from './caller-table.js';
 
 /**
- * A result as a range, because the exact number is unknown if stamps are whole seconds. One number is the result with
- * all requests of a second at its start, the other with them spread evenly over it. With finer stamps, both are equal.
+ * A result as a range, because the exact number is unknown if stamps are whole seconds. One number is for requests at
+ * the start of their second, the other for requests spread evenly over the second. With finer stamps, both are equal.
  */
 export interface Range {
   readonly low: number;
@@ -58,7 +58,7 @@ export interface Smallest {
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;
-  /** For a token bucket that refills as declared. */
+  /** The smallest burst of a token bucket that refills as declared. */
   readonly burstByRejected: number | null;
   readonly burstByCallers: number | null;
 }

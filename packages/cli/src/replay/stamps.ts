@@ -30,7 +30,7 @@ function epochStampUs(number: number): number {
   return Math.round(number * perUnit);
 }
 
-/** Times of callers are stored as seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
+/** Stamps from here on are invalid, because times of callers are stored as seconds in 32 bits. */
 const END_US = 2 ** 32 * 1e6;
 
 /** Accepts `$time_local`, RFC 3339, and numbers since the epoch, from 1970 to 2106. Returns NaN for other stamps. */

@@ -9,7 +9,7 @@ export const MAX_TRACED = 2_000_000;
 export class Requests {
   /** The time of each request, with the requests of a second evenly spread over it. */
   readonly timesUs: Float64Array;
-  /** How much earlier each request was if it came at the start of its second; 0 if its time is known exactly. */
+  /** How much the spreading has delayed each request; 0 if its time is known exactly. */
   readonly leadsUs: Uint32Array;
   /** The cost of each request. Undefined while all requests cost 1. */
   costs: Float64Array | undefined;
@@ -47,7 +47,7 @@ export class Trace {
 
   /**
    * @param timeUs the time of the request, with the requests of a second evenly spread over it; must not decrease
-   * @param leadUs how much earlier the request is decided if those of a second come at its start
+   * @param leadUs how much the spreading has delayed the request
    */
   push(caller: number, timeUs: number, cost: number, leadUs: number): void {
     if (this.length === MAX_TRACED) return;

@@ -206,8 +206,8 @@ class Trials {
   }
 
   /**
-   * For each caller, the burst with which a token bucket of the declared limit never rejects it: the highest level of a
-   * leaky bucket that takes all its requests. Not exact, because it is calculated with fractions.
+   * For each caller, the smallest burst with which a token bucket of the declared limit rejects nothing. It is the
+   * highest level of a leaky bucket that takes all requests. It is not exact, because the sums are fractions.
    */
   private burstsNeeded(atStart: boolean): Float64Array {
     const { requests, starts } = this;

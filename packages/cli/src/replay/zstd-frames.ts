@@ -1,4 +1,4 @@
-/** The sizes of the optional fields of a frame's header, by the two bits that describe each of them: RFC 8878. */
+/** The sizes of optional fields in a frame's header, by the two bits that describe a field (RFC 8878). */
 const DICTIONARY_BYTES = [0, 1, 2, 4] as const;
 const CONTENT_BYTES = [0, 2, 4, 8] as const;
 const [MAGIC, SKIPPED_MAGIC] = [0xfd2fb528, 0x184d2a50];
@@ -6,8 +6,8 @@ const [MAGIC_BYTES, BLOCK_BYTES, CHECKSUM_BYTES] = [4, 3, 4];
 const REPEATED = 1;
 
 /**
- * Splits chunks where a frame of zstd ends. Node's decoder ends with the first frame that ends within a chunk, and does
- * not tell that the last frame was cut.
+ * Splits chunks where a frame of zstd ends, because Node's decoder stops at a frame's end within a chunk. Also reports
+ * a cut last frame, which the decoder does not.
  */
 export async function* atFrameEnds(
   chunks: AsyncIterable<Buffer>,
@@ -31,7 +31,7 @@ class Frames {
   private part: Part = 'magic';
   private passing = 0;
   private hasChecksum = false;
-  /** The little-endian number that is being read, and how many of its bytes were. */
+  /** The little-endian number that is being read, and the number of bytes read so far. */
   private number = 0;
   private numberBytes = 0;
   private isUnknown = false;

@@ -74,7 +74,7 @@ export function keyArguments(caller: string): string | undefined {
   return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
 }
 
-/** IPv6 callers are networks: of 64 bits, unless the service sets another `ipv6Prefix`. */
+/** An IPv6 caller is a network of 64 bits, unless the service sets another `ipv6Prefix`. */
 function addressArguments(address: string): string {
   const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
   const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;

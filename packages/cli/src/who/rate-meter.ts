@@ -16,16 +16,15 @@ interface Reading {
   readonly rates: Rates | undefined;
 }
 
-/** A running process calls Redis every 10 s, so a process that has not done so for this time has ended. */
+/** A process that has not called Redis for this time has ended. A running one calls every 10 s. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {
   private last = new Map<string, Reading>();
 
   /**
-   * The rates since the last call, by limiter. A rate needs two reports of one process, so a process that is seen for
-   * the first time has none. A process may not publish each limiter every second, so a limiter keeps its rate until it
-   * is published again.
+   * The rates since the last call, by limiter. A new process has no rate, because a rate needs two of its reports. A
+   * limiter keeps its rate until a process reports it again, which may take more than a second.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

@@ -31,8 +31,8 @@ import { objectNamer } from './object-namer.js';
 const DENIALS_LAST_US = 1_000_000;
 
 /**
- * How much the clocks of two machines of the platform may differ. A call charges nothing if it reaches its object later
- * than its deadline plus this time.
+ * How much the clocks of two machines of the platform may differ. A call that arrives later than this after its
+ * deadline charges nothing.
  */
 const SKEW_US = 1_000_000;
 

@@ -21,7 +21,7 @@ export class ObjectCalls {
   }
 
   /**
-   * @param isRepeatable whether the call is idempotent, so that it is retried once if the platform fails
+   * @param isRepeatable whether to retry an idempotent call once if the platform fails
    * @throws SpillwayError
    */
   async sendCall(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {

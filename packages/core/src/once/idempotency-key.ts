@@ -75,7 +75,7 @@ export async function readIdempotencyKey(
  *
  * @param seen a state read earlier. The key is dropped only if it is still in this state, so that a newer run keeps its
  * claim
- * @returns the state before the drop; undefined if the state differed from `seen`, so that nothing was dropped
+ * @returns the state before the drop; undefined if nothing was dropped, because the state differed from `seen`
  * @throws SpillwayError as `readIdempotencyKey`
  * @example
  * ```ts run

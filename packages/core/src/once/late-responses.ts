@@ -10,7 +10,7 @@ import type { KeepContext } from '../contract/keeping.js';
 import type { ValueName } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 
-/** Timeout of a write, the same as for releases. No request waits for these writes. */
+/** The timeout of a write, for which no request waits. */
 const WRITE_MS = 1_000;
 
 /** Memory for one limiter's waiting responses. Each counts {@link OVERHEAD} plus its bytes, so at most 16,384 wait. */

@@ -77,7 +77,9 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 500;
 
-/** The pause before the next poll if the run has ended in this process, because the store will soon know that. */
+/**
+ * The pause between polls once the run has ended in this process. It is short, because the end soon reaches the store.
+ */
 const SOON_MS = 10;
 
 /** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */

@@ -103,8 +103,8 @@ function isShare(share: unknown): boolean {
 interface Quiet {
   readonly nextCallUs: number;
   /**
-   * When the calendar period ends, by the clock of this process. The ends can differ after a change of the period:
-   * rejections state the new end, while the store still has the old one. Empty for other windows.
+   * The known ends of the calendar period, by the clock of this process; empty for other windows. After a change of the
+   * period, rejections state the new end, while the store still has the old one.
    */
   readonly endsUs: readonly number[];
   /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
@@ -114,14 +114,14 @@ interface Quiet {
 const MOST_ENDS = 8;
 
 /**
- * If two ends are further apart, they belong to different periods. Late replies of the store shift the computed end of
- * a period by less than this.
+ * Ends that differ by at most this belong to the same period, because late replies of the store shift the computed end
+ * by less.
  */
 const SAME_US = 60_000_000;
 
 /**
- * If the store has no count by calendar, a period that ends within this time is not reported, because it may have ended
- * before this process received the decision.
+ * A period that ends within this time may have ended before this process received the decision. So it is not reported,
+ * unless the store has a count by calendar.
  */
 const LATEST_US = 1_000_000;
 

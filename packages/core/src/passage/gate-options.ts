@@ -7,7 +7,7 @@ import type { AddressOptions } from '../net/client.js';
 /** The options of every gate. */
 export type GateOptions<Raw = unknown> = GuardOptions<Raw> & AddressOptions;
 
-/** The names of an adapter's additional options. An incomplete list does not compile. */
+/** A list of the names of an adapter's additional options. It does not compile if a name is missing. */
 export type OwnNames<Options> = NamesOf<Omit<Options, keyof GateOptions>>;
 
 const ADDRESS_OPTIONS: NamesOf<AddressOptions> = { trustProxy: 1, ipv6Prefix: 1 };

@@ -3,7 +3,7 @@ import { after, isThenable } from '../base/host.js';
 
 const RESPONSE_START_TIMEOUT_MS = 10_000;
 
-/** How long frameworks may take to begin a response, such as a file or view, after the function has ended. */
+/** How long frameworks may take to begin a response, such as a file or view, after `onRejected` has ended. */
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
@@ -48,7 +48,7 @@ export class OwnAnswer {
   }
 
   /**
-   * Calls the app's function. Returns a promise only if the function does; it settles after at most 10 s.
+   * Calls the app's function. Returns a promise only if the function does. This promise settles within 10 s.
    *
    * @throws any error of the function, unless the default rejection was already sent. A returned promise rejects with
    * the error instead

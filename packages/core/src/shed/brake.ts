@@ -41,7 +41,7 @@ export function restingController(nowUs: number): ControllerState {
 }
 
 /**
- * Returns the controller's state after a reading, in which 1 is the target. Without a reading, the state does not
+ * Returns the controller's state after a reading of the load, whose target is 1. Without a reading, the state does not
  * change. After 8 s without one, the state is reset.
  */
 export function advanceController(

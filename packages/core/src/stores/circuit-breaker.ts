@@ -16,8 +16,8 @@ const WINDOW_SECONDS = 10;
 const LEAST_CALLS = 20;
 
 /**
- * Slow calls open the breaker only if they occur in at least this many seconds of the window. So one pause of up to two
- * seconds, such as a fork of Redis, does not open it, unless the store was slow shortly before.
+ * Slow calls open the breaker only if they occur in at least this many seconds of the window. A pause of up to two
+ * seconds, such as a fork of Redis, is too short. If the store was slow shortly before, one second is enough.
  */
 const LEAST_SLOW_SECONDS = 4;
 
@@ -175,12 +175,12 @@ type Listener = (event: BreakerEvent) => void;
 
 /**
  * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
- * longer requested. If there is none to replace, all further parts share one state. The breaker of that state opens
- * once this many parts have failed without a success in between.
+ * longer requested. If there is none, further parts share one breaker, which opens once this many of them have failed
+ * without a success in between.
  */
 const MOST_PARTS = 1_000;
 
-/** How long a part is kept after a failure, a slow call, or a request for it while it was down. */
+/** How long a part is kept after a call that failed, was slow, or was skipped. */
 const KEPT_US = 10_000_000;
 
 /**

@@ -2,8 +2,8 @@
  * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the key's
  * `retryAfterMs` has passed.
  *
- * Guards ask the cache before they send any step. A wrapper of the store could not save a call for several limits,
- * because the cache often knows the answer for only one of them.
+ * Guards ask the cache before they call the store for several limits. If the cache knows that one of them rejects, the
+ * call is saved. In a wrapper of the store, the cache would need the answers for all of them.
  */
 
 import { measure } from '../algorithms/decide.js';

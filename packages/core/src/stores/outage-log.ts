@@ -1,6 +1,6 @@
 /**
  * Logs outages: one line when a part of a store fails, one when it is back, and one per minute while it keeps failing
- * and recovering. If many parts fail, all but the first few share their lines.
+ * and recovering. If many parts fail, only the first few have separate lines.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -86,7 +86,7 @@ export class OutageLog {
     }
   }
 
-  /** Logs the error of a failed probe, once per outage, if it says that the store hangs or is slow. */
+  /** Logs, once per outage, that a probe failed because the store hangs or is slow. */
   stillDown(part: string, error: unknown): void {
     const outage = this.parts.get(part);
     if (!outage || outage.hint || !isSpillwayError(error)) return;

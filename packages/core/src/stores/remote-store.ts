@@ -158,7 +158,7 @@ function learnt(
   return answers;
 }
 
-/** Uses the system clock even if the option `clock` is set, because stores compare deadlines with the system clock. */
+/** The options of a background call. Its deadline is always by the system clock, as stores expect, not by `clock`. */
 function background(forUs: number | undefined): ApplyOptions | undefined {
   if (forUs === undefined) return undefined;
   return { deadlineUs: systemClock.nowUs() + forUs, background: true };

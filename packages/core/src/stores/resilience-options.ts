@@ -32,8 +32,8 @@ export interface ResilienceOptions {
     | false
     | undefined;
   /**
-   * Gets warnings, one line when the store fails and one when it recovers, and faults if `onFault` is not set. `false`
-   * turns logging off. Default: the console.
+   * Gets warnings, and a line when the store fails or recovers. Also gets faults if `onFault` is not set. `false` turns
+   * logging off. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }

@@ -61,9 +61,7 @@ export interface Call {
   readonly input: unknown;
   readonly init: WebInit | undefined;
   readonly request: HostRequest;
-  /**
-   * The host, with its port if that is not the default port; `''` for an address such as `data:`, which has no host.
-   */
+  /** The host, with its port unless that is the default; `''` for an address without a host, such as `data:`. */
   readonly host: string;
   readonly signal: WebSignal | undefined;
   readonly pace: CallPace<string> | undefined;

@@ -82,7 +82,7 @@ class PacedCall {
   }
 
   /**
-   * Makes the next try call the target of a redirect. Returns false if the result is not a redirect to follow.
+   * Directs the next try to the target of a redirect. Returns false if the result is not a redirect to follow.
    *
    * @throws TypeError for redirects that make `fetch` reject
    */

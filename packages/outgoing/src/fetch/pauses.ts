@@ -89,7 +89,7 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  /** Pauses the key, or for a 503 the host, if the response is a rejection or shows a spent quota. Never throws. */
+  /** If the response is a rejection or shows a spent quota, pauses the key, or for a 503 the host. Never throws. */
   async handleResponse(
     key: string,
     host: string,

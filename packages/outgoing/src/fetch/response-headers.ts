@@ -10,7 +10,7 @@ export interface Remaining {
   readonly units: number;
   /** Seconds until more units are available, or until the remaining units expire: from 0, possibly Infinity. */
   readonly seconds: number;
-  /** How many seconds too long {@link seconds} can be, because it was rounded. */
+  /** How many seconds {@link seconds} may be too long, because it was rounded. */
   readonly excess: number;
   /** The whole limit, if the response has only one limit and states it. */
   readonly limit?: number | undefined;

@@ -63,7 +63,7 @@ export class Transport {
     return this.queue.wait(deadlineUs);
   }
 
-  /** Returns `''` if there is only one server, or the client can't tell. */
+  /** The node of a slot; `''` if there is only one server, or the client can't tell. */
   nodeOf(slot: number): string {
     return this.client.nodeOf?.(slot) ?? '';
   }

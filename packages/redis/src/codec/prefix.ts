@@ -2,7 +2,7 @@ import { SpillwayError } from '@spillway/core';
 
 export const DEFAULT_PREFIX = 'spw:';
 
-/** Allows no braces. A prefix ends at the first brace, so Redis keys with different prefixes never collide. */
+/** Allows no braces, because a prefix ends at the first brace. So keys with different prefixes never collide. */
 const PREFIX = /^[A-Za-z0-9:_.,-]{1,32}$/;
 
 export function prefixFrom(prefix: unknown = DEFAULT_PREFIX): string {

@@ -18,7 +18,7 @@ const HELD_MS = ANNOUNCED_EVERY_MS + 60_000;
 /** Bounds memory if processes keep restarting. */
 const MAX_FOLLOWERS = 1_000;
 
-/** Registers this process in the background, so requests don't wait for it and don't fail if it fails. */
+/** Registers this process in the background, so requests neither wait for registrations nor fail with them. */
 export class Following {
   readonly id: string = newProcessId();
   private readonly scripts: ControlScripts;

@@ -60,8 +60,8 @@ export interface RedisControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes the live settings of a limiter, or only those named in `only`, so the declared ones apply again. Settings
-   * of single keys stay (see `clearKey`).
+   * Removes the live settings of a limiter, so its declared settings apply again. With `only`, removes just the named
+   * ones. Settings of single keys stay (see `clearKey`).
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
   /** Blocks a key, written as the limiter counts it. An address is `@` and its canonical text. */

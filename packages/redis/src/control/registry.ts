@@ -72,7 +72,7 @@ export class Registry {
   }
 }
 
-/** A reset with a claim drops only the claim. */
+/** False for a reset with a claim, which drops only the claim. */
 export function resetsKey({ op, claim }: Step): boolean {
   return op === 'reset' && claim === undefined;
 }
@@ -94,7 +94,7 @@ const RETRY_US = 60_000_000;
 
 type TellTrouble = (error: unknown) => void;
 
-/** Announces limiters in the background, so requests don't wait for announcements and don't fail if these fail. */
+/** Announces limiters in the background, so requests neither wait for announcements nor fail with them. */
 export class Announcer {
   private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];

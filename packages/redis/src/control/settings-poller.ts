@@ -12,7 +12,7 @@ export interface PollerHost {
   storeLostSettings(args: string[]): Promise<unknown>;
   /** Must not throw. */
   onFollow(revision: string): void;
-  /** `isNoted` says whether Redis still has this process's follower entry. Must not throw. */
+  /** Called after each poll; must not throw. `isNoted`: Redis still has this process's follower entry. */
   onLook(isNoted: boolean): void;
 }
 

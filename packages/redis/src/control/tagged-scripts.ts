@@ -3,9 +3,8 @@ import type { Transport } from '../calls/transport.js';
 import type { Script } from '../codec/script.js';
 
 /**
- * Puts all keys in one hash slot. In names of counts, `%` is never followed by these letters, so no count has the name
- * of such a key. Names of live settings have no version of the format, because a kill switch must reach releases of all
- * versions.
+ * Puts all keys in one hash slot. No count has this tag, because names of counts never contain `%control`. Names of
+ * live settings contain no version, because a kill switch must reach all releases.
  */
 const TAG = '{%control}';
 
