@@ -1,8 +1,11 @@
 import {
   type DeclaredNumbers,
   delayOf,
+  type LeasesAnswer,
+  makeLeasesRule,
   type QueueAnswer,
   type QueueRule,
+  type Rule,
 } from '@spillway/core/store';
 import type { RedisStore } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
@@ -11,10 +14,13 @@ import { announced, EVERY, UnknownLimiterError } from './known.js';
 import { numbersOf } from './limiters-table.js';
 import { print, printJson } from './output.js';
 import { plain } from './plain.js';
-import { type LookedAt, lookAtAll } from './show.js';
+import { type LookedAt, lookAt, lookAtAll } from './show.js';
 import { table, untilOf } from './table.js';
 
 const PERMITS = '/permits';
+
+/** A shaper that has booked the next permit holds one too many until it is free. */
+const BOOKING: Rule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
 
 /**
  * A row of the table: one pace of a key, or the permits of a key. Times are milliseconds since the epoch, by the clock
@@ -66,7 +72,9 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
   const { limiter, numbers, rule, answer } = look;
   const nowMs = answer.nowUs / 1000;
   if (rule.machine !== 'queue') {
-    const running = 'used' in answer ? answer.used : null;
+    const looks = [rule, BOOKING].map((own) => lookAt(limiter, key, own));
+    const [permits, bookings] = (await store.apply(looks)) as readonly LeasesAnswer[];
+    const running = (permits?.used ?? 0) - (bookings?.used ?? 0);
     return {
       ...{ limiter, numbers, nextStartMs: null, pausedUntilMs: null, pausedBy: null },
       ...{ running, nowMs },

@@ -68,7 +68,7 @@ export async function lookAtAll(
   return looks;
 }
 
-function lookAt(limiter: string, key: string, rule: Rule): Step {
+export function lookAt(limiter: string, key: string, rule: Rule): Step {
   return { op: 'look', limiter, key, rule, cost: 1, binding: true };
 }
 

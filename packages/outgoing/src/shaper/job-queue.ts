@@ -20,7 +20,7 @@ import { KeyPause } from './key-pause.js';
 import { LocalPace } from './local-pace.js';
 import { type Cost, type Paces, periodOf } from './paces.js';
 import { CHECK_AHEAD_US } from './pause-check-time.js';
-import type { Permit, Permits } from './permits.js';
+import type { Booking, Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
@@ -63,7 +63,9 @@ export class JobQueue {
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
   private contendedUntilUs = -Infinity;
-  private hadTurnUntilUs = -Infinity;
+  /** Since when no permit was free for a job; Infinity if one was free the last time. */
+  private lacksPermitSinceUs = Infinity;
+  private booking: Booking | undefined;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   private readonly localPaces: readonly LocalPace[];
@@ -126,6 +128,7 @@ export class JobQueue {
     this.checkDue(nowUs);
     if (this.refillDueUs() <= nowUs) void this.refill();
     if (this.pause.resendDueUs <= nowUs) void this.resendPause();
+    if (this.permits && !this.isRefilling && this.nextCosts(1).length === 0) this.endWait();
     this.host.queueChanged(this);
   }
 
@@ -416,19 +419,45 @@ export class JobQueue {
   private async refill(): Promise<void> {
     const { slots } = this;
     this.isRefilling = true;
+    const booked = this.permits && (await this.book(this.permits));
+    if (booked === 'waits') {
+      this.isRefilling = false;
+      this.runDue();
+      return;
+    }
     let max = this.maxRefill(undefined, 0);
     for (let costs = this.nextCosts(Math.min(max, 1)); costs.length > 0; ) {
       const last = await this.takeEach(costs);
       // A job that has ended meanwhile may have left a permit.
       const isFreed = last.lacksPermit && this.freePermits.length > 0;
       if (!isFreed && this.refillFromUs > slots.nowUs()) break;
-      max = this.maxRefill(last.running, costs.length);
+      max = booked === 'granted' ? 0 : this.maxRefill(last.running, costs.length);
       costs = firstWithin(this.roomAfter(last), this.nextCosts(max));
     }
     if (max === 0) this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
     this.isRefilling = false;
     this.releaseFreePermits();
     this.runDue();
+  }
+
+  /** Books a permit if jobs have waited long for one. Returns what has become of the booking. */
+  private async book(permits: Permits): Promise<'granted' | 'waits' | undefined> {
+    const { key, lacksPermitSinceUs } = this;
+    if (!this.booking && !permits.mayBook(key, lacksPermitSinceUs)) return undefined;
+    const booking = this.booking ?? permits.newBooking(key);
+    const booked = await permits.book(booking);
+    const waits = typeof booked === 'number';
+    this.booking = waits && booking.permit ? booking : undefined;
+    if (waits) this.refillFromUs = this.slots.nowUs() + booked;
+    else if (booked) this.freePermits.push(booked);
+    return waits ? 'waits' : booked && 'granted';
+  }
+
+  /** No job waits for a permit any more. */
+  private endWait(): void {
+    this.lacksPermitSinceUs = Infinity;
+    if (this.booking) this.permits?.endBooking(this.booking);
+    this.booking = undefined;
   }
 
   /**
@@ -472,6 +501,8 @@ export class JobQueue {
     return slots.takeDueSlot(key, cost, permit, (answer) => {
       if (!answer.slot) permit?.release();
       const { lacksPermit, running = 0, receivedUs } = answer;
+      if (!lacksPermit) this.lacksPermitSinceUs = Infinity;
+      else this.lacksPermitSinceUs = Math.min(this.lacksPermitSinceUs, receivedUs);
       if (lacksPermit && running > permits.heldOf(key)) {
         this.contendedUntilUs = receivedUs + CONTENDED_US;
       }
@@ -496,8 +527,6 @@ export class JobQueue {
       this.refillFromUs = -Infinity;
     } else {
       permit.release();
-      // The turn of another process takes about as long.
-      this.hadTurnUntilUs = nowUs + (nowUs - permit.sinceUs);
       const isContended = this.contendedUntilUs > nowUs;
       const courtesyUs = this.permits?.courtesyUs(permit, isContended, nowUs) ?? 0;
       const askUs = nowUs + courtesyUs;
@@ -532,8 +561,7 @@ export class JobQueue {
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
     const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
-    const hadTurn = this.hadTurnUntilUs > nowUs;
-    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key, hadTurn) : DUE_PAUSE_US);
+    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US);
   }
 
   /**

@@ -1,8 +1,13 @@
 /** Permits limit how many jobs of a key run at once, in all processes. Each permit is held under a lease. */
 
 import type { Answer, Step } from '@spillway/core';
-import { type DirectClient, type Limit, newLeaseId } from '@spillway/core/direct';
-import type { LeasesRule, Machine } from '@spillway/core/store';
+import { type DirectClient, type Eventually, type Limit, newLeaseId } from '@spillway/core/direct';
+import {
+  type LeasesAnswer,
+  type LeasesRule,
+  type Machine,
+  makeLeasesRule,
+} from '@spillway/core/store';
 import type { LiveRule } from './live-rule.js';
 import type { PendingCalls } from './pending-calls.js';
 
@@ -20,8 +25,17 @@ const POLL_PART = 1 / 4;
 const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
-/** How many times as long a process that has just had a turn waits before it asks again. */
-const AFTER_TURN = 6;
+/**
+ * A process that holds no permit books the next one when it has waited this many turns of another process. With 1, so
+ * many processes compete for bookings that some waits are as long as without.
+ */
+const BOOK_AFTER = 2;
+
+/** How much more often a process with a booking asks. The store keeps at most one booking of a key. */
+const BOOKED_PART = 1 / 10;
+
+/** The store forgets a booking after this time, unless it is renewed. */
+const BOOKING_RULE: LeasesRule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
 
 /**
  * How long a process leaves a released permit to others before it asks for one again: this fraction of the time it held
@@ -59,6 +73,15 @@ export class Permit {
   }
 }
 
+/**
+ * A booking of the next permit. Its process holds one permit more than the limit allows, and may use it when another
+ * one has been released. So no other process can take that one.
+ */
+export interface Booking {
+  readonly permitStep: Step;
+  permit: Permit | undefined;
+}
+
 export class Permits {
   readonly live: LiveRule<LeasesRule>;
   private readonly client: DirectClient;
@@ -94,17 +117,67 @@ export class Permits {
 
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
-    if (isGranted) {
-      const permit = new Permit(step, this.client.store.clock.nowUs(), this);
-      const turn = { step, answer, decision: { allowed: true } };
-      this.upkeep.begin(turn, [turn]);
-      this.held.add(permit);
-      this.heldByKey.set(step.key, this.heldOf(step.key) + 1);
-      return permit;
-    }
+    if (isGranted) return this.hold(step, answer);
     // The store may have granted the permit, although the answer was lost.
-    if (answer.failure) this.giveBack(step);
+    if (answer.failure) this.giveBack([step]);
     return undefined;
+  }
+
+  /** The step that reads whether a process has a booking. Without other processes, there are no bookings. */
+  bookingStep(key: string): Step | undefined {
+    return this.client.store.sync ? undefined : bookingOf(this.permitStep('look', key));
+  }
+
+  mayBook(key: string, waitingSinceUs: number): boolean {
+    const { sync, clock } = this.client.store;
+    const turnUs = Math.max(MAX_REUSE_US, this.runUs);
+    const waitedUs = clock.nowUs() - waitingSinceUs;
+    return !sync && this.heldOf(key) === 0 && waitedUs >= BOOK_AFTER * turnUs;
+  }
+
+  newBooking(key: string): Booking {
+    return { permitStep: this.permitStep('take', key), permit: undefined };
+  }
+
+  /**
+   * Books the next permit, or renews the booking. Returns the permit if it may be used now; otherwise how long to wait
+   * before calling again, in microseconds. Returns undefined if the store failed: then there is no booking.
+   */
+  book(booking: Booking): Eventually<Permit | number | undefined> {
+    const { key } = booking.permitStep;
+    const { rule } = this.live.ruleFor(key);
+    const beyond = { ...rule, limit: rule.limit + 1, open: rule.open + 1 };
+    // The fallback must not grant a permit beyond the limit.
+    const permitStep: Step = { ...booking.permitStep, rule: beyond, onStoreError: 'deny' };
+    const steps = [permitStep, bookingOf(permitStep)];
+    const answered = this.client.ask(steps, (answers) => {
+      const [answer] = answers as readonly [LeasesAnswer];
+      const isBooked = answers.every(({ allowed }) => allowed);
+      if (!isBooked && (booking.permit || answer.failure)) this.endBooking(booking);
+      if (!isBooked) return answer.failure ? undefined : this.pollUs(key);
+      booking.permit ??= this.hold(booking.permitStep, answer);
+      return answer.used > rule.limit ? this.pollUs(key) * BOOKED_PART : this.useBooking(booking);
+    });
+    return this.pending.track(answered);
+  }
+
+  private useBooking({ permit, permitStep }: Booking): Permit {
+    this.giveBack([bookingOf(permitStep)]);
+    return permit as Permit;
+  }
+
+  endBooking({ permit, permitStep }: Booking): void {
+    permit?.release();
+    this.giveBack(permit ? [bookingOf(permitStep)] : [permitStep, bookingOf(permitStep)]);
+  }
+
+  private hold(step: Step, answer: Answer): Permit {
+    const permit = new Permit(step, this.client.store.clock.nowUs(), this);
+    const turn = { step, answer, decision: { allowed: true } };
+    this.upkeep.begin(turn, [turn]);
+    this.held.add(permit);
+    this.heldByKey.set(step.key, this.heldOf(step.key) + 1);
+    return permit;
   }
 
   release(permit: Permit): void {
@@ -114,7 +187,7 @@ export class Permits {
     if (left > 0) this.heldByKey.set(step.key, left);
     else this.heldByKey.delete(step.key);
     this.upkeep.release(step);
-    this.giveBack(step);
+    this.giveBack([step]);
   }
 
   heldOf(key: string): number {
@@ -131,14 +204,14 @@ export class Permits {
   }
 
   /**
-   * How long to wait before asking again after a rejection. Processes that hold permits or have just had a turn ask
-   * less often, so the others get a permit sooner.
+   * How long to wait before asking again after a rejection. Processes that hold permits ask less often, so the others
+   * get a permit sooner.
    */
-  pollUs(key: string, hadTurn = false): number {
+  pollUs(key: string): number {
     const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
-    const spread = us * (1 / 2 + this.random()) + MIN_POLL_US / 2;
     const share = this.heldOf(key) / this.live.ruleFor(key).rule.limit;
-    return Math.min(spread * (hadTurn ? AFTER_TURN : 1 + 2 * share), MAX_POLL_US);
+    const averageUs = Math.min(us * (1 + 2 * share) + MIN_POLL_US / 2, MAX_POLL_US);
+    return averageUs * (1 / 2 + this.random());
   }
 
   /**
@@ -166,13 +239,17 @@ export class Permits {
     await this.upkeep.close(this.client.store.clock.nowUs() + RELEASE_US);
   }
 
-  private giveBack(step: Step): void {
-    const put: Step = { ...step, op: 'put' };
+  private giveBack(steps: readonly Step[]): void {
+    const puts = steps.map((step): Step => ({ ...step, op: 'put' }));
     const noted = this.client.store.link.giveBack(
-      [put],
-      (answers) => this.upkeep.noteAnswers([put], answers),
+      puts,
+      (answers) => this.upkeep.noteAnswers(puts, answers),
       RELEASE_US,
     );
     void this.pending.track(noted);
   }
+}
+
+function bookingOf(step: Step): Step {
+  return { ...step, rule: BOOKING_RULE, onStoreError: 'deny' };
 }

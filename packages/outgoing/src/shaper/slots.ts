@@ -88,6 +88,7 @@ interface Question {
   readonly cost: Cost;
   readonly steps: readonly Step[];
   readonly permitStep?: Step | undefined;
+  readonly bookingStep?: Step | undefined;
   readonly permit?: Permit | undefined;
 }
 
@@ -172,12 +173,12 @@ export class SlotClient {
   }
 
   peekAll<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    const { one } = this.paces;
-    const steps = this.paces.stepsOf('look', key, one);
-    return this.sendSteps(
-      { key, cost: one, steps, permitStep: this.permits?.permitStep('look', key) },
-      then,
-    );
+    const { paces, permits } = this;
+    const { one } = paces;
+    const steps = paces.stepsOf('look', key, one);
+    const permitStep = permits?.permitStep('look', key);
+    const bookingStep = permits?.bookingStep(key);
+    return this.sendSteps({ key, cost: one, steps, permitStep, bookingStep }, then);
   }
 
   pause<Value>(
@@ -217,7 +218,7 @@ export class SlotClient {
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
     const { store } = this.client;
-    const { steps, permitStep } = asked;
+    const { steps, permitStep, bookingStep } = asked;
     const only = steps.length === 1 && !permitStep ? (steps[0] as Step) : undefined;
     const answer = only && store.link.askNow(only);
     if (answer) {
@@ -226,7 +227,7 @@ export class SlotClient {
       return then(this.toSlotAnswer(asked, [answer], nowUs, nowUs));
     }
     const askedUs = this.nowUs();
-    const all = permitStep ? [...steps, permitStep] : steps;
+    const all = [...steps, permitStep, bookingStep].filter((step) => step !== undefined);
     const answered = this.client.ask(all, (answers) =>
       then(this.toSlotAnswer(asked, answers, askedUs, this.nowUs())),
     );
@@ -270,6 +271,7 @@ export class SlotClient {
       this.checkTime.learn(receivedUs - askedUs, pausedUntil?.localUs ?? -Infinity);
     }
     const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
+    const booked = asked.bookingStep ? (answers[steps.length + 1] as LeasesAnswer).used : 0;
     const permit = permitAnswer && this.permits?.readPermit(permitStep, permitAnswer, isGranted);
     // The phase can move a slot of the fallback beyond the longest wait.
     const isExcess = isGranted && isLocal && waitMs * 1_000 > ruleIn(first, true).waitUs;
@@ -295,7 +297,7 @@ export class SlotClient {
       pausedUntil,
       slot: isExcess || !taken ? undefined : taken,
       waitMs,
-      running: permitAnswer && !permitAnswer.failure ? permitAnswer.used : undefined,
+      running: permitAnswer && !permitAnswer.failure ? permitAnswer.used - booked : undefined,
       lacksPermit: permitAnswer?.allowed === false,
     };
   }
