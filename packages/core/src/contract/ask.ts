@@ -12,8 +12,8 @@ import type { Period } from './calendar.js';
  *   extends a lock. A `hold` shortens neither.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
  * - `reset`: resets the key in every count of the limiter that the store knows: see {@link Store.register}. With a
- *   claim, deletes only that claim, also if another client owns it. Without a claim, deletes no claims, because a store can't
- *   list them.
+ *   claim, deletes only that claim, also if another client owns it. Without a claim, deletes no claims, because a store
+ *   can't list them.
  */
 export type Op = 'take' | 'record' | 'look' | 'put' | 'hold' | 'done' | 'reset';
 
