@@ -1,12 +1,13 @@
+import type { Step } from '@spillway/core';
 import { isLater } from '@spillway/core/adapter';
 import type { Eventually, WallTime } from '@spillway/core/direct';
-import { delayOf, type QueueRule } from '@spillway/core/store';
+import { delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
 import type { Reservation, Unreserved } from './contract.js';
 import type { JobQueue } from './job-queue.js';
 import { type DecisionReporter, unreserved } from './outcomes.js';
 import type { Cost, Paces } from './paces.js';
 import type { Queues } from './queues.js';
-import { type Slot, type SlotAnswer, type SlotClient, slotOf, type TakenNow } from './slots.js';
+import { type Slot, type SlotAnswer, type SlotClient, slotOf, startUsOf } from './slots.js';
 
 type Reserved = Reservation | Unreserved;
 
@@ -75,8 +76,9 @@ export class Reservations {
   private takeFromStore(key: string, cost: Cost): Eventually<Reserved> {
     // Queues and observers need a slot and the whole answer.
     const isPlain = !this.queues.queueOf(key) && !this.reporter.isObserved;
-    const taken = isPlain ? this.slots.takeNow(key, cost) : undefined;
-    if (taken) return this.handleNow(taken);
+    const step = isPlain ? this.slots.plainTake(key, cost) : undefined;
+    const answer = step && this.slots.takeNow(step);
+    if (answer) return this.handleNow(step, answer, cost);
     return this.slots.takeSlot(key, cost, this.onTaken) as Eventually<Reserved>;
   }
 
@@ -84,12 +86,20 @@ export class Reservations {
    * Like {@link handle}, but makes no {@link Slot}, because only a cancelled reservation needs one. So a reservation
    * takes an eighth less time.
    */
-  private handleNow(taken: TakenNow): Reserved {
-    const { key, step, answer } = taken;
-    const rule = step.rule as QueueRule;
-    if (!answer.allowed) return unreserved(key, 'wait', delayOf(rule, answer, step.cost));
+  private handleNow(step: Step, answer: QueueAnswer, cost: Cost): Reserved {
+    const { key, rule } = step;
+    if (!answer.allowed)
+      return unreserved(key, 'wait', delayOf(rule as QueueRule, answer, step.cost));
+    let isHeld = true;
+    const cancel = () => {
+      if (isHeld) {
+        const slot = slotOf(step, answer, cost);
+        this.giveBack(slot, slot.at.localUs);
+      }
+      isHeld = false;
+    };
     const { nowUs } = answer;
-    return this.reservation(taken, nowUs + Math.round(delayOf(rule, answer) * 1_000), nowUs);
+    return this.reservation(key, startUsOf(rule as QueueRule, answer), nowUs, cancel);
   }
 
   private handle(taken: SlotAnswer): Reserved {
@@ -109,7 +119,12 @@ export class Reservations {
       // The store does not count a slot of the fallback, so a queue delays the store's later slots to keep the pace.
       const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.queueOf(key);
       const atUs = queue?.reserveSlot(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
-      const reservation = this.reservation(slot, atUs, nowUs);
+      let isHeld = true;
+      const cancel = () => {
+        if (isHeld) this.giveBack(slot, atUs);
+        isHeld = false;
+      };
+      const reservation = this.reservation(key, atUs, nowUs, cancel);
       this.reporter.reportStart(slot);
       return reservation;
     }
@@ -117,17 +132,13 @@ export class Reservations {
     return unreserved(key, 'closed', Infinity);
   }
 
-  private reservation(taken: Slot | TakenNow, atUs: number, nowUs: number): Reservation {
-    const { key } = taken;
-    let isHeld = true;
-    const cancel = () => {
-      // A slot whose start has passed counts as used, so it is not given back.
-      if (isHeld && this.slots.nowUs() <= atUs) {
-        this.queues.getOrCreate(key).addSlot('at' in taken ? taken : slotOf(taken, atUs));
-      }
-      isHeld = false;
-    };
+  private reservation(key: string, atUs: number, nowUs: number, cancel: () => void): Reservation {
     const startAt = this.wallTime.at(atUs, nowUs);
     return { allowed: true, key, delayMs: (atUs - nowUs) / 1_000, startAt, cancel };
+  }
+
+  /** Cancels a slot. If its start has passed, it counts as used, so it is not given back. */
+  private giveBack(slot: Slot, atUs: number): void {
+    if (this.slots.nowUs() <= atUs) this.queues.getOrCreate(slot.key).addSlot(slot);
   }
 }

@@ -181,15 +181,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   reserve(key: string, options?: AnyOptions): Promise<Reservation | Unreserved> {
-    return this.turns.after(this.reserveSlot(key, options));
-  }
-
-  /** A method, because a closure for each reservation would allocate about 100 bytes more. */
-  private async reserveSlot(
-    key: string,
-    options: AnyOptions | undefined,
-  ): Promise<Reservation | Unreserved> {
-    return this.reservations.reserve(key, this.reservedCost(options, key));
+    let reserved: Promise<Reservation | Unreserved>;
+    try {
+      reserved = Promise.resolve(this.reservations.reserve(key, this.reservedCost(options, key)));
+    } catch (error) {
+      reserved = Promise.reject(error);
+    }
+    return this.turns.after(reserved);
   }
 
   reserveFirst(keys: readonly string[], options?: AnyOptions): Promise<Reservation | Unreserved> {

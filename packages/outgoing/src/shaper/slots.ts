@@ -92,14 +92,6 @@ interface Question {
   readonly permit?: Permit | undefined;
 }
 
-/** The answer of a memory store that takes a slot for a shaper with one pace. Its times are by this process's clock. */
-export interface TakenNow {
-  readonly key: string;
-  readonly cost: Cost;
-  readonly step: Step;
-  readonly answer: QueueAnswer;
-}
-
 export class SlotClient {
   readonly checkTime: PauseCheckTime = new PauseCheckTime();
   readonly pending: PendingCalls;
@@ -134,18 +126,20 @@ export class SlotClient {
   }
 
   /**
-   * Like {@link takeSlot}, but works only with one pace and a memory store that uses this process's clock. Otherwise
-   * returns undefined.
+   * The step that takes a slot, if {@link takeNow} can send it: with one pace and a memory store that uses this
+   * process's clock.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
-  takeNow(key: string, cost: Cost): TakenNow | undefined {
-    const { store } = this.client;
-    const step = store.hasOurTime ? this.paces.onlyTake(key, cost) : undefined;
-    const answer = step && (store.link.askNow(step) as QueueAnswer | undefined);
-    if (!answer) return undefined;
-    this.checkTime.learn(0, answer.pausedUntilUs || -Infinity);
-    return { key, cost, step, answer };
+  plainTake(key: string, cost: Cost): Step | undefined {
+    return this.client.store.hasOurTime ? this.paces.onlyTake(key, cost) : undefined;
+  }
+
+  /** Like {@link takeSlot}, but answers at once. Returns undefined if {@link takeSlot} must be called. */
+  takeNow(step: Step): QueueAnswer | undefined {
+    const answer = this.client.store.link.askNow(step) as QueueAnswer | undefined;
+    if (answer) this.checkTime.learn(0, answer.pausedUntilUs || -Infinity);
+    return answer;
   }
 
   takeSlot<Value>(key: string, cost: Cost, then: (answer: SlotAnswer) => Value): Eventually<Value> {
@@ -313,9 +307,15 @@ export class SlotClient {
   }
 }
 
-export function slotOf({ key, cost, step, answer }: TakenNow, atUs: number): Slot {
-  const at = new Instant(atUs, undefined);
+/** The slot that a plain take was granted. */
+export function slotOf(step: Step, answer: QueueAnswer, cost: Cost): Slot {
+  const { key, rule } = step;
+  const at = new Instant(startUsOf(rule as QueueRule, answer), undefined);
   return { key, cost, at, isLocal: false, steps: [step], answers: [answer], permit: undefined };
+}
+
+export function startUsOf(rule: QueueRule, answer: QueueAnswer): number {
+  return answer.nowUs + Math.round(delayOf(rule, answer) * 1_000);
 }
 
 function putOf({ steps, answers }: Slot, at: number, units: number): Step {
