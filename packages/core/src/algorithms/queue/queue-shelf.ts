@@ -8,12 +8,6 @@ const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
 const NUMBERS = 5;
 
-// Where the numbers of a state follow its instant `us`.
-const NUM = 1;
-const DEN = 2;
-const SPAN = 3;
-const PAUSE = 4;
-
 /**
  * Shaper queues in memory. The table evicts a slot after the instant `us` of its state. A pause ends at `us` or
  * earlier, so no running pause is lost.
@@ -31,15 +25,25 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
     return this.table.size;
   }
 
-  find(ask: Ask<QueueRule>, nowUs: number): QueueState | undefined {
-    return this.load(this.keys.findSlot(ask.limiter, ask.rule, ask.key, nowUs));
+  find({ limiter, rule, key }: Ask<QueueRule>, nowUs: number): QueueState | undefined {
+    const { state } = this;
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
+    this.slot = slot;
+    if (slot < 0) return undefined;
+    const { cells } = this.table.slots;
+    const at = (NUMBERS + 1) * slot + 1;
+    state.us = cells[at] as number;
+    state.num = cells[at + 1] as number;
+    state.den = cells[at + 2] as number;
+    state.spanUs = cells[at + 3] as number;
+    state.pauseUs = cells[at + 4] as number;
+    return state;
   }
 
   stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
-    const slot = this.keys.findSlot(ask.limiter, ask.rule, ask.key, nowUs);
-    if (slot < 0) return undefined;
-    const taken = charge && this.takeWhole(slot, ask, nowUs);
-    return taken || this.step({ ask, nowUs, charge, mayGrow: true, count: this.load(slot) });
+    const count = this.find(ask, nowUs);
+    const taken = count && charge && this.takeWhole(ask, nowUs);
+    return taken || (count && this.step({ ask, nowUs, charge, mayGrow: true, count }));
   }
 
   /**
@@ -48,27 +52,24 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
    * change this, change {@link stepQueue} too.
    */
   private takeWhole(
-    slot: number,
     { op, rule, cost, startUs }: Ask<QueueRule>,
     nowUs: number,
   ): QueueAnswer | undefined {
-    const { cells } = this.table.slots;
-    const at = (NUMBERS + 1) * slot + 1;
-    const us = cells[at] as number;
-    const tatUs = us + cost * rule.period;
+    const { state } = this;
+    const tatUs = state.us + cost * rule.period;
     if (
       op === 'take' &&
       cost <= rule.burst &&
       !startUs &&
-      us > nowUs &&
-      (cells[at + PAUSE] as number) <= nowUs &&
+      state.us > nowUs &&
+      state.pauseUs <= nowUs &&
       // With such a span, the last condition also excludes an instant that `stepQueue` would correct because the clock
       // went back.
-      (cells[at + SPAN] as number) >= rule.spanUs &&
-      (cells[at + DEN] as number) * rule.den === 1 &&
+      state.spanUs >= rule.spanUs &&
+      state.den * rule.den === 1 &&
       tatUs <= nowUs + rule.spanUs
     ) {
-      cells[at] = tatUs;
+      this.table.setTime(this.slot, tatUs);
       return { allowed: true, nowUs, tatUs, tatNum: 0, pausedUntilUs: 0 };
     }
     return undefined;
@@ -94,27 +95,13 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
     this.table.reclaim(nowUs);
   }
 
-  private load(slot: number): QueueState | undefined {
-    this.slot = slot;
-    if (slot < 0) return undefined;
-    const { state } = this;
-    const { cells } = this.table.slots;
-    const at = (NUMBERS + 1) * slot + 1;
-    state.us = cells[at] as number;
-    state.num = cells[at + NUM] as number;
-    state.den = cells[at + DEN] as number;
-    state.spanUs = cells[at + SPAN] as number;
-    state.pauseUs = cells[at + PAUSE] as number;
-    return state;
-  }
-
   private store(slot: number, { us, num, den, spanUs, pauseUs }: Readonly<QueueState>): void {
     const { cells } = this.table.slots;
     const at = (NUMBERS + 1) * slot + 1;
     cells[at] = us;
-    cells[at + NUM] = num;
-    cells[at + DEN] = den;
-    cells[at + SPAN] = spanUs;
-    cells[at + PAUSE] = pauseUs;
+    cells[at + 1] = num;
+    cells[at + 2] = den;
+    cells[at + 3] = spanUs;
+    cells[at + 4] = pauseUs;
   }
 }
