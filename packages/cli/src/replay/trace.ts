@@ -6,39 +6,27 @@ const CHUNK = 65_536;
 export const MAX_TRACED = 2_000_000;
 
 /** Requests in columns. */
-export class Requests {
+class Chunk {
+  /** The caller of each request; while requests are sorted, the place where the request belongs. */
+  readonly callers = new Uint32Array(CHUNK);
   /** The time of each request, with the requests of a second evenly spread over it. */
-  readonly timesUs: Float64Array;
+  readonly timesUs = new Float64Array(CHUNK);
   /** How much the spreading has delayed each request; 0 if its time is known exactly. */
-  readonly leadsUs: Uint32Array;
+  readonly leadsUs = new Uint32Array(CHUNK);
   /** The cost of each request. Undefined while all requests cost 1. */
-  costs: Float64Array | undefined;
+  private costs: Float64Array | undefined;
 
-  constructor(size: number) {
-    this.timesUs = new Float64Array(size);
-    this.leadsUs = new Uint32Array(size);
-  }
-
-  set(at: number, timeUs: number, leadUs: number, cost: number): void {
+  set(at: number, caller: number, timeUs: number, leadUs: number, cost: number): void {
+    this.callers[at] = caller;
     this.timesUs[at] = timeUs;
     this.leadsUs[at] = leadUs;
-    if (cost !== 1) this.costs ??= new Float64Array(this.timesUs.length).fill(1);
+    if (cost !== 1) this.costs ??= new Float64Array(CHUNK).fill(1);
     if (this.costs) this.costs[at] = cost;
-  }
-
-  timeUs(at: number, atStart: boolean): number {
-    const us = this.timesUs[at] as number;
-    return atStart ? us - (this.leadsUs[at] as number) : us;
   }
 
   cost(at: number): number {
     return this.costs?.[at] ?? 1;
   }
-}
-
-interface Chunk {
-  readonly callers: Uint32Array;
-  readonly requests: Requests;
 }
 
 export class Trace {
@@ -51,44 +39,60 @@ export class Trace {
    */
   push(caller: number, timeUs: number, cost: number, leadUs: number): void {
     if (this.length === MAX_TRACED) return;
-    const at = this.length % CHUNK;
-    if (at === 0) {
-      this.chunks.push({ callers: new Uint32Array(CHUNK), requests: new Requests(CHUNK) });
-    }
-    const { callers, requests } = this.chunks.at(-1) as Chunk;
-    callers[at] = caller;
-    requests.set(at, timeUs, leadUs, cost);
+    if (this.length % CHUNK === 0) this.chunks.push(new Chunk());
+    this.chunkOf(this.length).set(this.length % CHUNK, caller, timeUs, leadUs, cost);
     this.length += 1;
   }
 
-  /**
-   * Moves the requests out of the trace, sorted by caller and time. Those of caller `c` begin at `starts[c]` and end
-   * before `starts[c + 1]`.
-   */
-  byCaller(callerCount: number): { readonly requests: Requests; readonly starts: Uint32Array } {
-    const sorted = new Requests(this.length);
-    const starts = new Uint32Array(callerCount + 1);
-    this.each((caller) => {
-      (starts[caller + 1] as number) += 1;
-    });
-    for (let caller = 0; caller < callerCount; caller += 1) {
-      (starts[caller + 1] as number) += starts[caller] as number;
-    }
-    const next = starts.slice();
-    this.each((caller, requests, at) => {
-      const place = next[caller] as number;
-      next[caller] = place + 1;
-      const cost = requests.cost(at);
-      sorted.set(place, requests.timesUs[at] as number, requests.leadsUs[at] as number, cost);
-    });
-    this.chunks.length = 0;
-    return { requests: sorted, starts };
+  timeUs(at: number, atStart: boolean): number {
+    const { timesUs, leadsUs } = this.chunkOf(at);
+    const us = timesUs[at % CHUNK] as number;
+    return atStart ? us - (leadsUs[at % CHUNK] as number) : us;
   }
 
-  private each(visit: (caller: number, requests: Requests, at: number) => void): void {
-    for (const [place, { callers, requests }] of this.chunks.entries()) {
-      const end = Math.min(CHUNK, this.length - place * CHUNK);
-      for (let at = 0; at < end; at += 1) visit(callers[at] as number, requests, at);
+  cost(at: number): number {
+    return this.chunkOf(at).cost(at % CHUNK);
+  }
+
+  /**
+   * Sorts the requests by caller and time, in place, because a sorted copy would need as much memory again. Those of
+   * caller `c` then begin at `starts[c]` and end before `starts[c + 1]`. Can be called only once.
+   */
+  sortByCaller(callerCount: number): Uint32Array {
+    const starts = new Uint32Array(callerCount + 2);
+    for (let at = 0; at < this.length; at += 1) (starts[this.callerAt(at) + 2] as number) += 1;
+    for (let caller = 0; caller < callerCount; caller += 1) {
+      (starts[caller + 2] as number) += starts[caller + 1] as number;
     }
+    // In this loop, `starts[c + 1]` is the place of the next request of caller `c`.
+    for (let at = 0; at < this.length; at += 1) {
+      const caller = this.callerAt(at);
+      const place = starts[caller + 1] as number;
+      this.chunkOf(at).callers[at % CHUNK] = place;
+      starts[caller + 1] = place + 1;
+    }
+    for (let at = 0; at < this.length; at += 1) {
+      for (let to = this.callerAt(at); to !== at; to = this.callerAt(at)) this.swap(at, to);
+    }
+    return starts.subarray(0, -1);
+  }
+
+  private swap(one: number, other: number): void {
+    const [a, b] = [this.chunkOf(one), this.chunkOf(other)];
+    const [i, j] = [one % CHUNK, other % CHUNK];
+    const caller = b.callers[j] as number;
+    const timeUs = b.timesUs[j] as number;
+    const leadUs = b.leadsUs[j] as number;
+    const cost = b.cost(j);
+    b.set(j, a.callers[i] as number, a.timesUs[i] as number, a.leadsUs[i] as number, a.cost(i));
+    a.set(i, caller, timeUs, leadUs, cost);
+  }
+
+  private callerAt(at: number): number {
+    return this.chunkOf(at).callers[at % CHUNK] as number;
+  }
+
+  private chunkOf(at: number): Chunk {
+    return this.chunks[Math.floor(at / CHUNK)] as Chunk;
   }
 }

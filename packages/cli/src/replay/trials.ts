@@ -12,7 +12,7 @@ import { capacityOf, type Step } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report.js';
 import type { RateNumbers, Tally } from './tally.js';
-import type { Requests } from './trace.js';
+import type { Trace } from './trace.js';
 
 const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
 /** The limits of the table, as multiples of the declared one. */
@@ -47,9 +47,8 @@ interface Numbers {
 type Rejected = readonly [requests: number, callers: number];
 
 class Trials {
-  private readonly requests: Requests;
+  private readonly requests: Trace;
   private readonly starts: Uint32Array;
-  private readonly length: number;
   private readonly numbers: RateNumbers;
   private readonly timings: readonly boolean[];
   private readonly own: Numbers;
@@ -63,19 +62,20 @@ class Trials {
   private readonly busiest: Uint32Array;
 
   constructor({ callers, trace }: Tally, numbers: RateNumbers, isRange: boolean) {
-    const { requests, starts } = trace.byCaller(callers.size);
-    this.requests = requests;
-    this.starts = starts;
-    this.length = trace.length;
+    this.starts = trace.sortByCaller(callers.size);
+    this.requests = trace;
     this.numbers = numbers;
     this.timings = isRange ? [true, false] : [false];
     const name = numbers.algorithm.split(':')[0];
     const algorithm = ALGORITHMS.find((one) => one.name === name) ?? tokenBucket;
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
-    this.use = this.useOf(this.mostUnits(numbers.windowMs * 1_000, 1));
+    this.use = this.useOf();
     // Each interval of two windows plus one second lies within two consecutive spans of this length. The timings differ
     // by at most that second.
-    const peaks = this.mostUnits(numbers.windowMs * 2_000 + 1_000_000, 2);
+    const spanUs = numbers.windowMs * 2_000 + 1_000_000;
+    const peaks = Float64Array.from({ length: callers.size }, (_, caller) =>
+      this.mostUnits(caller, spanUs, 2),
+    );
     this.peaks = peaks;
     const isBusy = (peak: number): boolean => peak > 1;
     // Counted first: a list of all callers would take more memory than their peaks.
@@ -97,7 +97,7 @@ class Trials {
   }
 
   smallest({ maxRejected, maxCallers }: Bounds): Smallest {
-    const byRejected = [Math.floor(maxRejected * this.length), Infinity] as const;
+    const byRejected = [Math.floor(maxRejected * this.requests.length), Infinity] as const;
     const byCallers = [Infinity, maxCallers] as const;
     const limit = (most: Rejected) =>
       smallestNumber(this.own.limit, this.own.limit, (value) =>
@@ -109,7 +109,7 @@ class Trials {
         this.keeps({ ...this.own, algorithm: tokenBucket, burst: value }, most, needs),
       );
     // No caller needs more than the first, and all but `maxCallers` callers are content with the second.
-    const sorted = needs.map((bursts) => bursts.filter((burst) => burst > 1).sort());
+    const sorted = needs.map((bursts) => bursts.toSorted());
     const [enough, likely] = [1, maxCallers + 1].map((rank) =>
       clamped(Math.ceil(Math.max(...sorted.map((bursts) => bursts.at(-rank) ?? 1)))),
     ) as [number, number];
@@ -123,9 +123,10 @@ class Trials {
     };
   }
 
-  private useOf(units: Float64Array): JudgedLimiter['use'] {
+  private useOf(): JudgedLimiter['use'] {
     const callers = PERCENTS.map(() => 0);
-    for (const most of units) {
+    for (let caller = 0; caller < this.starts.length - 1; caller += 1) {
+      const most = this.mostUnits(caller, this.numbers.windowMs * 1_000, 1);
       const percent = (100 * most) / this.own.limit;
       const place = PERCENTS.findIndex((bound) => bound === null || percent <= bound);
       (callers[place] as number) += 1;
@@ -185,10 +186,10 @@ class Trials {
     const takes = [take];
     const reset: Step[] = [{ ...take, op: 'reset', cost: 0 }];
     let [rejected, callers] = [0, 0];
-    for (const caller of this.busiest) {
+    for (const [rank, caller] of this.busiest.entries()) {
       if ((this.peaks[caller] as number) <= passing) break;
       // The margin is for rounding.
-      if (needs && (needs[caller] as number) * (1 + 1e-9) <= capacity) continue;
+      if (needs && (needs[rank] as number) * (1 + 1e-9) <= capacity) continue;
       let isHit = false;
       const end = starts[caller + 1] as number;
       for (let at = starts[caller] as number; at < end; at += 1) {
@@ -206,14 +207,14 @@ class Trials {
   }
 
   /**
-   * For each caller, the smallest burst with which a token bucket of the declared limit rejects nothing. It is the
-   * highest level of a leaky bucket that takes all requests. It is not exact, because the sums are fractions.
+   * For each of the {@link busiest}, the smallest burst with which a token bucket of the declared limit rejects nothing.
+   * It is the highest level of a leaky bucket that takes all requests. It is not exact, because the sums are fractions.
    */
   private burstsNeeded(atStart: boolean): Float64Array {
     const { requests, starts } = this;
     const perUs = this.own.limit / (this.numbers.windowMs * 1_000);
-    const bursts = new Float64Array(this.peaks.length);
-    for (const caller of this.busiest) {
+    const bursts = new Float64Array(this.busiest.length);
+    for (const [rank, caller] of this.busiest.entries()) {
       let [level, lastUs, most] = [0, 0, 0];
       const end = starts[caller + 1] as number;
       for (let at = starts[caller] as number; at < end; at += 1) {
@@ -222,7 +223,7 @@ class Trials {
         lastUs = timeUs;
         if (level > most) most = level;
       }
-      bursts[caller] = most;
+      bursts[rank] = most;
     }
     return bursts;
   }
@@ -232,24 +233,22 @@ class Trials {
     return { ...this.own, limit, burst: scaled(this.own.burst, limit / this.own.limit) };
   }
 
-  /** The most units of each caller in `spans` consecutive spans of this length. */
-  private mostUnits(spanUs: number, spans: 1 | 2): Float64Array {
+  /** The most units of a caller in `spans` consecutive spans of this length. */
+  private mostUnits(caller: number, spanUs: number, spans: 1 | 2): number {
     const { requests, starts } = this;
-    return Float64Array.from({ length: starts.length - 1 }, (_, caller) => {
-      let [span, before, now, most] = [-2, 0, 0, 0];
-      const end = starts[caller + 1] as number;
-      for (let at = starts[caller] as number; at < end; at += 1) {
-        const place = Math.floor(requests.timeUs(at, false) / spanUs);
-        if (place !== span) {
-          before = place === span + 1 && spans === 2 ? now : 0;
-          now = 0;
-          span = place;
-        }
-        now += requests.cost(at);
-        if (now + before > most) most = now + before;
+    let [span, before, now, most] = [-2, 0, 0, 0];
+    const end = starts[caller + 1] as number;
+    for (let at = starts[caller] as number; at < end; at += 1) {
+      const place = Math.floor(requests.timeUs(at, false) / spanUs);
+      if (place !== span) {
+        before = place === span + 1 && spans === 2 ? now : 0;
+        now = 0;
+        span = place;
       }
-      return most;
-    });
+      now += requests.cost(at);
+      if (now + before > most) most = now + before;
+    }
+    return most;
   }
 }
 

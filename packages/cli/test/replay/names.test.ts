@@ -7,6 +7,7 @@ import { jsonLines } from '../../src/replay/json-lines.js';
 import type { LogEntry } from '../../src/replay/log-entry.js';
 import { Names } from '../../src/replay/names.js';
 import { Tally } from '../../src/replay/tally.js';
+import { Trace } from '../../src/replay/trace.js';
 import { tryOthers } from '../../src/replay/trials.js';
 
 describe('a name', () => {
@@ -91,6 +92,24 @@ it('the joint row of callers beyond a million is not tried as one caller', () =>
   }
   const { table } = tryOthers(tally, numbers, false, { maxRejected: 0, maxCallers: 0 });
   expect(table.map(({ rejected }) => rejected.high)).toEqual(table.map(() => 0));
+});
+
+it('requests are sorted by caller and time, also if only some of them have costs', () => {
+  const trace = new Trace();
+  const requests = Array.from({ length: 150_000 }, (_, at) => {
+    const caller = (at * 7_919) % 1_003;
+    return { caller, timeUs: 2_000_000 + at, leadUs: at % 5, cost: at < 100_000 ? 1 : at % 3 };
+  });
+  for (const { caller, timeUs, leadUs, cost } of requests) trace.push(caller, timeUs, cost, leadUs);
+  const starts = trace.sortByCaller(1_003);
+  const sorted = requests.toSorted((a, b) => a.caller - b.caller || a.timeUs - b.timeUs);
+  const found = sorted.map(({ caller }, at) => ({
+    caller: at >= (starts[caller] ?? NaN) && at < (starts[caller + 1] ?? NaN) ? caller : -1,
+    timeUs: trace.timeUs(at, false),
+    leadUs: trace.timeUs(at, false) - trace.timeUs(at, true),
+    cost: trace.cost(at),
+  }));
+  expect(found).toEqual(sorted);
 });
 
 it('a caller has its exact numbers beyond 65,535, and so do its neighbors', () => {
