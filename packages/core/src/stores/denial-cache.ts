@@ -25,8 +25,8 @@ const SWEEP = 2;
 const LONGEST_US = 60_000_000;
 
 /**
- * The number of slots. A slot stores when a key was last refunded or reset, and a hash of the key selects it. Answers
- * to calls from before that time are not cached. If keys share a slot, fewer answers are cached, which does no harm.
+ * The number of slots. A key's slot, found by a hash, stores when the key was last refunded or reset. Denials of calls
+ * from before that time are not cached. If keys share a slot, fewer denials are cached, which does no harm.
  */
 const SLOTS = 1_024;
 
