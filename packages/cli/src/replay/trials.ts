@@ -207,8 +207,8 @@ class Trials {
   }
 
   /**
-   * For each of the {@link busiest}, the smallest burst with which a token bucket of the declared limit rejects nothing.
-   * It is the highest level of a leaky bucket that takes all requests. It is not exact, because the sums are fractions.
+   * For each of the {@link busiest}, the smallest burst with which a token bucket of the declared limit rejects
+   * nothing: the highest level of a leaky bucket that takes all requests. Not exact, because the sums are fractions.
    */
   private burstsNeeded(atStart: boolean): Float64Array {
     const { requests, starts } = this;

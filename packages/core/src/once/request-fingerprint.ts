@@ -64,8 +64,8 @@ export interface PendingFingerprint {
 }
 
 /**
- * Takes the fingerprint of a request before its handler runs: from the bytes as the handler reads them, or from the
- * parsed body. If this returns a promise, the handler must wait for it, because the handler may change the parsed body.
+ * Starts the fingerprint of a request. Call it before the handler runs. The parsed body is digested at once; without
+ * one, the bytes are digested while the handler reads them. If this returns a promise, the handler must wait for it.
  *
  * @param own the digest of the value that `fingerprint` returned, if any
  */

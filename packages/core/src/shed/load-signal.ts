@@ -24,7 +24,7 @@ export interface Reading {
  * ```ts
  * import { type Signal, workerShedder } from '@spillway/core';
  *
- * const pool = { asked: 3, size: 10 }; // connections in use, and requests that wait for one
+ * const pool = { asked: 3, size: 10 }; // asked: connections in use + requests that wait for one
  * const signal: Signal = { name: 'pool', read: () => ({ value: pool.asked / pool.size, ageMs: 0 }) };
  * workerShedder({ name: 'pool', ladder: false, brake: { signal } });
  * ```
