@@ -40,7 +40,7 @@ if (existsSync(LOG_FOLDER)) {
     const compare = rateLimit({ limit: 20, window: '1m', algorithm: slidingWindow });
     const report = await replay({ logs, policy, compare });
     expect(report.compare).toMatchObject({ newlyHit: 13, noLongerHit: 0 });
-    expect(page).toContain('16 callers\ninstead of 3. Those 13');
+    expect(page).toContain('16 callers\ninstead of 3. The other 13');
   });
 
   it('with 20 per minute, a burst of 316 rejects nobody', async () => {

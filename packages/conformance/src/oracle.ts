@@ -14,9 +14,9 @@ export interface Verdict extends Numbers {
   readonly charged: boolean;
   /** How long the last charged unit must wait, in milliseconds; NaN unless the rule is a shaper's. */
   readonly delayMs: number;
-  /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN unless the rule is a shaper's. */
+  /** For a shaper, when the pause ends, in microseconds since the epoch, or 0 without a pause. For other rules, NaN. */
   readonly pausedUntilUs: number;
-  /** Units that were not charged, because the count had used up both the limit and the debt of its rule. */
+  /** Units that were not charged, because they go beyond the limit plus the debt that the rule allows. Rounded up. */
   readonly forgiven: number;
   /** A claim's state, owner, end and note as one string; `''` unless the rule is for claims. */
   readonly claim: string;

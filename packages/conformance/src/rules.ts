@@ -289,7 +289,7 @@ const PERIODS_US: Readonly<Record<string, number>> = {
   wee: 7 * 86_400_000_000,
 };
 
-/** A rule's window, calendar period, or lease length. Most times in generated traces are fractions or multiples of it. */
+/** A rule's window, calendar period or lease. Most times in generated traces are fractions or multiples of it. */
 export function periodUs(rule: Rule): number {
   if (rule.machine === 'calendar') return PERIODS_US[rule.calendar.name.slice(0, 3)] ?? MONTH_US;
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;

@@ -9,9 +9,9 @@ export const MAX_TRACED = 2_000_000;
 class Chunk {
   /** The caller of each request; while requests are sorted, the place where the request belongs. */
   readonly callers = new Uint32Array(CHUNK);
-  /** The time of each request, with the requests of a second evenly spread over it. */
+  /** The time of each request. If a log has whole seconds, its requests are spread evenly over each second. */
   readonly timesUs = new Float64Array(CHUNK);
-  /** How much the spreading has delayed each request; 0 if its time is known exactly. */
+  /** How much later this is than the time in the log; 0 if that is exact. */
   readonly leadsUs = new Uint32Array(CHUNK);
   /** The cost of each request. Undefined while all requests cost 1. */
   private costs: Float64Array | undefined;
@@ -34,8 +34,8 @@ export class Trace {
   private readonly chunks: Chunk[] = [];
 
   /**
-   * @param timeUs the time of the request, with the requests of a second evenly spread over it; must not decrease
-   * @param leadUs how much the spreading has delayed the request
+   * @param timeUs the time of the request, as in {@link Chunk.timesUs}; must not decrease
+   * @param leadUs how much later this is than the time in the log
    */
   push(caller: number, timeUs: number, cost: number, leadUs: number): void {
     if (this.length === MAX_TRACED) return;

@@ -138,8 +138,8 @@ interface AnswerBase {
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
   /**
-   * For a `take` or `record`, the units that were not charged, because the count has reached the limit and the debt of
-   * its rule. Rounded up. Omitted if all were charged or the rule has no debt.
+   * For a `take` or `record`, the units that were not charged, because they go beyond the limit plus the debt that the
+   * rule allows. Rounded up. Omitted if all were charged or the rule has no debt.
    */
   readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */

@@ -42,7 +42,7 @@ export interface UnitsEvent {
    * - `added`, `returned`: the difference between the settled units and those charged before;
    * - `cut`: charged for a request that was cut off by its client or an error;
    * - `silent`: charged for a request that ended without being settled;
-   * - `forgiven`: not charged, because the count has reached its limit and debt;
+   * - `forgiven`: not charged, because they go beyond the limit plus the debt that it allows;
    * - `lost`: probably not charged, because the store did not answer.
    */
   readonly kind: UnitsKind;

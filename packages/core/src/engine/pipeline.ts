@@ -65,7 +65,7 @@ export class Pipeline<P extends Part> {
   /**
    * Decides the parts that need no store. Returns the parts that need a store call; undefined if no call is needed.
    *
-   * @param takes whether the group charges. If so, a local rejection rejects the group, and no store call is needed
+   * @param takes whether the parts are charged together. If so, a local rejection rejects all, without a store call
    */
   decideWithoutStore(parts: readonly P[], takes = true): Open<P> | undefined {
     let open: P | P[] | undefined;

@@ -36,7 +36,7 @@ export class LocalPace {
     return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
-  /** Counts a start if the store does not count it, or counts it for an earlier time. */
+  /** Counts a start, unless the store granted its slot for a time that keeps this pace. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);

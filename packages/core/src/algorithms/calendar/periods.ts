@@ -154,7 +154,7 @@ function dayIn(year: number, month: number, day: number): number {
 
 /**
  * The periods around `us` if all periods were as long as `own`. Periods before `own` start at 0, because their real
- * start is unknown. So they never end a stored period.
+ * start is unknown. So they never replace a stored period before its end.
  */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
@@ -177,7 +177,8 @@ function nth(own: Period, at: number): Period {
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
- * The periods of a key whose billing period is unknown. Their start is 0, so they never end a stored period of the key.
+ * The periods of a key whose billing period is unknown. A stored period is replaced by one that starts later. These
+ * start at 0, so a stored period lasts until its end.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;
