@@ -74,7 +74,7 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
   if (rule.machine !== 'queue') {
     const looks = [rule, BOOKING].map((own) => lookAt(limiter, key, own));
     const [permits, bookings] = (await store.apply(looks)) as readonly LeasesAnswer[];
-    const running = (permits?.used ?? 0) - (bookings?.used ?? 0);
+    const running = Math.max(0, (permits?.used ?? 0) - (bookings?.used ?? 0));
     return {
       ...{ limiter, numbers, nextStartMs: null, pausedUntilMs: null, pausedBy: null },
       ...{ running, nowMs },

@@ -291,7 +291,9 @@ export class SlotClient {
       pausedUntil,
       slot: isExcess || !taken ? undefined : taken,
       waitMs,
-      running: permitAnswer && !permitAnswer.failure ? permitAnswer.used - booked : undefined,
+      // If the release of a booking was lost, it can outlive its permit.
+      running:
+        permitAnswer && !permitAnswer.failure ? Math.max(0, permitAnswer.used - booked) : undefined,
       lacksPermit: permitAnswer?.allowed === false,
     };
   }

@@ -421,6 +421,21 @@ describe('a booking of the next permit', () => {
     }
   });
 
+  it('makes no count negative when only its release is lost', async () => {
+    const { shapers, stores, memory, runs } = await booked();
+    (stores[1] as FarStore).memory = {
+      apply(steps) {
+        if (steps.some(({ op, rule }) => op === 'put' && rule.code === 'pn'))
+          throw new Error('lost');
+        return memory.apply(steps);
+      },
+    };
+    await pass(5_200);
+    expect(runs.names).toEqual(['here', 'there']);
+    expect(leases(memory)).toEqual([0, 1]);
+    expect(await shapers[2]?.stats('acme')).toMatchObject({ runningInFleet: 0 });
+  });
+
   it('is given up when no job waits any more', async () => {
     const { shapers, abort, runs, memory } = await booked();
     abort.abort('no');
