@@ -141,7 +141,8 @@ export class Permits {
 
   /**
    * Books the next permit, or renews the booking. Returns the permit if it may be used now; otherwise how long to wait
-   * before calling again, in microseconds. Returns undefined if the store failed: then there is no booking.
+   * before calling again, in microseconds. Returns undefined if there is no booking, and the process should take a
+   * permit as usual: the store failed, or permits are free.
    */
   book(booking: Booking): Eventually<Permit | number | undefined> {
     const { key } = booking.permitStep;
@@ -152,9 +153,12 @@ export class Permits {
     const steps = [permitStep, bookingOf(permitStep)];
     const answered = this.client.ask(steps, (answers) => {
       const [answer] = answers as readonly [LeasesAnswer];
-      const isBooked = answers.every(({ allowed }) => allowed);
-      if (!isBooked && (booking.permit || answer.failure)) this.endBooking(booking);
-      if (!isBooked) return answer.failure ? undefined : this.pollUs(key);
+      if (!answers.every(({ allowed }) => allowed)) {
+        if (booking.permit || answer.failure) this.endBooking(booking);
+        // If permits are free beside the booking of another process, this process takes one without a booking.
+        const takesUsual = answer.failure || answer.used < rule.limit;
+        return takesUsual ? undefined : this.pollUs(key);
+      }
       booking.permit ??= this.hold(booking.permitStep, answer);
       return answer.used > rule.limit ? this.pollUs(key) * BOOKED_PART : this.useBooking(booking);
     });
