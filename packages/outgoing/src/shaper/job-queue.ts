@@ -419,7 +419,8 @@ export class JobQueue {
   private async refill(): Promise<void> {
     const { slots } = this;
     this.isRefilling = true;
-    const booked = this.permits && (await this.book(this.permits));
+    // Nothing else is awaited with a store in memory, so a job starts at once.
+    const booked = this.mayBook ? await this.book(this.permits as Permits) : undefined;
     if (booked === 'waits') {
       this.isRefilling = false;
       this.runDue();
@@ -440,11 +441,14 @@ export class JobQueue {
     this.runDue();
   }
 
-  /** Books a permit if jobs have waited long for one. Returns what has become of the booking. */
+  private get mayBook(): boolean {
+    const { booking, permits, key, lacksPermitSinceUs } = this;
+    return booking !== undefined || permits?.mayBook(key, lacksPermitSinceUs) === true;
+  }
+
+  /** Books a permit, or renews the booking. Returns what has become of it. */
   private async book(permits: Permits): Promise<'granted' | 'waits' | undefined> {
-    const { key, lacksPermitSinceUs } = this;
-    if (!this.booking && !permits.mayBook(key, lacksPermitSinceUs)) return undefined;
-    const booking = this.booking ?? permits.newBooking(key);
+    const booking = this.booking ?? permits.newBooking(this.key);
     const booked = await permits.book(booking);
     const waits = typeof booked === 'number';
     this.booking = waits && booking.permit ? booking : undefined;
