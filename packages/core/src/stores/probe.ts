@@ -6,7 +6,7 @@ import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 
-/** How long after the last request the store is still probed at the full rate. */
+/** For this long after the last request, the store is still probed at the full rate. */
 const WANTED_US = 10_000_000;
 
 const LONGEST_PAUSE_US = 5_000_000;

@@ -457,7 +457,7 @@ export class JobQueue {
     return waits ? 'waits' : booked && 'granted';
   }
 
-  /** No job waits for a permit any more. */
+  /** Call this when no job waits for a permit any more. Ends the booking, if there is one. */
   private endWait(): void {
     this.lacksPermitSinceUs = Infinity;
     if (this.booking) this.permits?.endBooking(this.booking);

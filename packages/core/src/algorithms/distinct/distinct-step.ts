@@ -106,7 +106,10 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** When the item was added that must expire before all wanted items pass; -1 if they pass now. */
+/**
+ * Before all wanted items pass, some others may have to expire. Returns when the last of these was added; -1 if none
+ * must.
+ */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);
