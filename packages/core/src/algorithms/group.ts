@@ -11,9 +11,9 @@ export interface UniqueGroup {
 }
 
 /**
- * Merges the steps on one count (see {@link countOf}) into one step with the summed cost, so a group that names a key
- * twice can't pass the limit twice. Permits and claims are never merged: steps that renew or release them stay separate
- * and are applied in order.
+ * Merges the steps on one count (see {@link countOf}) into one step with the summed cost. Otherwise each of two steps
+ * could fit the limit, although their sum does not. Permits and claims are never merged: steps that renew or release
+ * them stay separate and are applied in order.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if
  *

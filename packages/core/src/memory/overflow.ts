@@ -58,7 +58,7 @@ export function asLook(step: Step): Step {
 
 /**
  * Directs a step to a shared count. All limiters use the same shared counts, because an app may create a limiter for
- * each request. Each calendar has separate ones: in a count shared with a daily limit, a month would end after a day.
+ * each request. Only calendars are kept apart: a daily limit would reset the count of a monthly one after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;

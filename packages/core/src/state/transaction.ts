@@ -8,7 +8,7 @@ import { SpillwayError, show } from '../base/errors.js';
 import type { ApplyOptions } from '../contract/store.js';
 import type { StateBackend, StateChanges } from './state-backend.js';
 
-/** Decides on the stored texts, at the time of the database. May throw, and may be called again. */
+/** Calculates the result and the changes from the texts and the database's time. May throw or be called again. */
 type Work<Result> = (
   texts: readonly (string | undefined)[],
   nowUs: number,
