@@ -3,7 +3,7 @@ export interface CallerCount {
   /** The key as the limiter counts it (an address is `@` and its canonical text), or its sealed form. */
   readonly caller: string;
   readonly atLeast: number;
-  /** The same as {@link atLeast} unless there were too many callers to count them all. */
+  /** The same as {@link atLeast} unless there were too many callers or requests to count all. */
   readonly atMost: number;
 }
 

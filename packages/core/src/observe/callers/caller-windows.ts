@@ -2,7 +2,7 @@
 
 import { detached } from '../../base/fingerprint.js';
 import { type CallerList, mergeLists, NO_CALLERS } from './caller-list.js';
-import { SpaceSaving } from './space-saving.js';
+import { CallerTable } from './caller-table.js';
 
 export const SLICE_US = 10_000_000;
 
@@ -22,10 +22,16 @@ interface Aged {
 }
 
 export class CallerWindows {
-  private current = new SpaceSaving();
+  private current: CallerTable;
+  private readonly random: () => number;
   private slices: Aged[] = [];
   private minutes: Aged[] = [];
   private unsummarized = NO_CALLERS;
+
+  constructor(random: () => number) {
+    this.random = random;
+    this.current = new CallerTable(random);
+  }
 
   add(key: string | undefined): void {
     this.current.add(key);
@@ -34,10 +40,10 @@ export class CallerWindows {
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {
-      const list = kept(this.current.list());
+      const list = kept(this.current.lists());
       this.slices.push({ number: ended, list });
       this.unsummarized = mergeLists([this.unsummarized, list]);
-      this.current = new SpaceSaving();
+      this.current = new CallerTable(this.random);
     }
     const isRecent = ({ number }: Aged): boolean => number > current - SLICES_PER_MINUTE;
     for (const slice of this.slices) if (!isRecent(slice)) this.age(slice);
@@ -52,7 +58,7 @@ export class CallerWindows {
   }
 
   tops(): CallerTops {
-    const lists = [this.current.list(), ...this.slices.map(({ list }) => list)];
+    const lists = [...this.current.lists(), ...this.slices.map(({ list }) => list)];
     const minute = mergeLists(lists);
     return { minute, quarter: mergeLists([...this.minutes.map(({ list }) => list), ...lists]) };
   }
@@ -78,8 +84,8 @@ export class CallerWindows {
 /**
  * Copies the keys. A key may be a slice of a long string, such as a header, and would keep the whole string in memory.
  */
-function kept(list: CallerList): CallerList {
-  const { callers, ...rest } = mergeLists([list]);
+function kept(lists: readonly CallerList[]): CallerList {
+  const { callers, ...rest } = mergeLists(lists);
   return { ...rest, callers: callers.map((one) => ({ ...one, caller: detached(one.caller) })) };
 }
 

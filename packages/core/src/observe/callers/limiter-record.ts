@@ -15,8 +15,11 @@ export class LimiterRecord {
   private mode: Mode = 'enforce';
   private readonly counts = { ...NO_COUNTS };
 
-  constructor(limiter: string) {
+  private readonly random: () => number;
+
+  constructor(limiter: string, random: () => number) {
     this.limiter = limiter;
+    this.random = random;
   }
 
   add({ outcome, allowed }: Decision, mode: Mode, key: string | undefined): void {
@@ -28,10 +31,10 @@ export class LimiterRecord {
     this.mode = mode;
     this.publications = 2;
     if (!allowed) {
-      this.rejected ??= new CallerWindows();
+      this.rejected ??= new CallerWindows(this.random);
       this.rejected.add(key);
     } else if (outcome === 'would-deny') {
-      this.wouldReject ??= new CallerWindows();
+      this.wouldReject ??= new CallerWindows(this.random);
       this.wouldReject.add(key);
     }
   }

@@ -84,9 +84,9 @@ const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
 /**
- * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. It
- * counts 400 callers per limiter at a time; with more callers, counts are ranges. Use one observer for all guards of a
- * process.
+ * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Counts
+ * are exact up to 400 callers and 50,000 rejections per limiter and 10 s, and ranges beyond. Use one observer for all
+ * guards of a process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -117,7 +117,7 @@ class Recorder implements TopCallers {
    */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
-  private last = new LimiterRecord('');
+  private last: LimiterRecord;
   private slice: number | undefined;
   private startUs = 0;
   private fromUs = 0;
@@ -139,6 +139,7 @@ class Recorder implements TopCallers {
     this.write = write;
     this.everyUs = durationBetween('every', every, '1m', '1d');
     this.random = randomOf(options);
+    this.last = new LimiterRecord('', this.random);
     this.seal = secret === undefined ? undefined : new CallerSeal(secret);
     this.clock = clock ?? systemClock;
     this.isDriven = clock !== undefined || endsTimersWithRequests();
@@ -182,7 +183,7 @@ class Recorder implements TopCallers {
     const known = this.records.get(limiter);
     if (known) return known;
     if (this.records.size >= MAX_LIMITERS && limiter !== OTHERS) return this.recordOf(OTHERS);
-    const record = new LimiterRecord(limiter);
+    const record = new LimiterRecord(limiter, this.random);
     this.records.set(limiter, record);
     return record;
   }

@@ -1,0 +1,73 @@
+/**
+ * The callers of one limiter in one slice of time. The first 50,000 requests are all counted. Of the requests after
+ * them, a random sample is, so that counting costs least in a flood. Counts from the sample are confidence intervals.
+ */
+
+import type { CallerList } from './caller-list.js';
+import { SpaceSaving } from './space-saving.js';
+
+const ALL_COUNTED = 50_000;
+
+/** The sample has one of so many requests. */
+const ONE_OF = 64;
+
+/** The half width of the intervals, in standard deviations: one of about 15,000 counts is outside. */
+const DEVIATIONS = 4;
+
+export class CallerTable {
+  total = 0;
+  private readonly all = new SpaceSaving();
+  private readonly sample = new SpaceSaving();
+  private nextCounted = 0;
+  private readonly random: () => number;
+
+  constructor(random: () => number) {
+    this.random = random;
+  }
+
+  add(key: string | undefined): void {
+    this.total += 1;
+    if (this.total < this.nextCounted) return;
+    if (this.nextCounted > 0) this.sample.add(key);
+    else this.all.add(key);
+    // Each request has the same chance, whatever came before, so that no client can send between those counted.
+    if (this.total >= ALL_COUNTED) {
+      this.nextCounted =
+        this.total + 1 + Math.floor(Math.log(1 - this.random()) / Math.log(1 - 1 / ONE_OF));
+    }
+  }
+
+  lists(): CallerList[] {
+    const all = this.all.list();
+    if (this.total === all.total) return [all];
+    const { callers, othersAtMost } = this.sample.list();
+    const estimated = {
+      total: this.total - all.total,
+      callers: callers.map(({ caller, atLeast, atMost }) => {
+        return { caller, atLeast: lowest(atLeast), atMost: highest(atMost) };
+      }),
+      othersAtMost: highest(othersAtMost),
+    };
+    return [all, estimated];
+  }
+}
+
+/**
+ * The score interval of a Poisson count: the numbers of requests whose expected part in the sample differs from `count`
+ * by at most `DEVIATIONS` times its own standard deviation.
+ */
+function lowest(count: number): number {
+  return Math.floor(ONE_OF * (middle(count) - spread(count)));
+}
+
+function highest(count: number): number {
+  return Math.ceil(ONE_OF * (middle(count) + spread(count)));
+}
+
+function middle(count: number): number {
+  return count + DEVIATIONS ** 2 / 2;
+}
+
+function spread(count: number): number {
+  return DEVIATIONS * Math.sqrt(count + DEVIATIONS ** 2 / 4);
+}
