@@ -83,7 +83,7 @@ export function approximateLimit<Raw = unknown>(
   return new ApproximateLimiter(options);
 }
 
-/** Decides in `step`, so the guard never calls the store for this limiter. */
+/** Its `step` returns a decision, not a step for the store, so the guard never calls the store for this limiter. */
 class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
   readonly named = true;

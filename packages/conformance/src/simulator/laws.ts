@@ -521,7 +521,7 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   return undefined;
 };
 
-/** Idempotency: a process repeats the call that ends a claim until the store answers, for at most ten lease times. */
+/** Idempotency: the call that ends a claim is sent again until the store answers it, for at most ten lease times. */
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
