@@ -53,10 +53,7 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
   return `"${name}";r=${left};t=${wait}`;
 }
 
-/**
- * Returns `actual`. If the elapsed time explains why a number `;t=` in it differs from `expected`, the expected number
- * takes its place.
- */
+/** Returns `actual` with the `t` values of `expected` wherever the elapsed time explains the difference. */
 export function withoutTime(
   actual: string | undefined,
   expected: string,
