@@ -23,7 +23,9 @@ interface ConnectionOptions extends CommonOptions {
 
 const DEADLINE_MS = 5_000;
 
-/** How long to wait for a connection to a sentinel. If a sentinel has not answered by then, it counts as reachable. */
+/**
+ * How long to wait for a connection to a sentinel. A sentinel is dropped only if the connection fails within this time.
+ */
 const PROBE_MS = 500;
 
 const DEFAULT_PREFIX = 'spw:';

@@ -18,8 +18,8 @@ export async function followersOf(control: RedisControl): Promise<readonly Follo
 }
 
 /**
- * Waits until all processes with the limiter have applied all changes. Returns undefined if the processes can't be
- * read.
+ * Waits until all processes with the limiter have applied all changes, but at most `waitMs`. Returns how many have;
+ * undefined if this can't be read from Redis.
  */
 export async function untilFollowed(
   control: RedisControl,

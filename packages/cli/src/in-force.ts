@@ -1,4 +1,6 @@
-/** A limiter's own override takes precedence over the override of `*`, which takes precedence over the declaration. */
+/**
+ * Finds the settings in force. A limiter's own override comes first, then the override of `*`, then the declaration.
+ */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
@@ -40,7 +42,7 @@ export function effectiveSettings(
 }
 
 /**
- * Whether the limiter is a shaper. Shapers have no mode and no share, because they must never exceed the pace of
+ * Whether the limiter is a shaper. Shapers have no mode and no share, because either could let calls exceed the pace of
  * another service.
  */
 export function isShaper({ declared }: KnownLimiter): boolean {

@@ -117,7 +117,7 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
 
 /**
  * The rules of a key's own live limits. A reset must name these rules, because the registry of counts is bounded and
- * may lack theirs.
+ * may lack the counts of these rules.
  */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
@@ -135,7 +135,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** Returns at most one rule: none unless the limit is a rate limit or counts distinct items. */
+/** Returns the rule of a rate limit or of a limit on distinct items. For other limits, the list is empty. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -149,8 +149,8 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /**
- * The rules of a key's counts. The list is empty for claims, because each id has a separate count, and for algorithms
- * that only a later release knows.
+ * The rules of a key's counts. The list is empty for `idempotency()`, because each id has a separate count, and for
+ * algorithms that only a later release knows.
  */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
@@ -179,8 +179,8 @@ function microseconds(ms: number): number {
 }
 
 /**
- * Falls back to `billing` if this release or machine doesn't know the name. A rule with `billing` uses the period that
- * is stored with the count.
+ * Returns the calendar with this name, or `billing` if this release or machine doesn't know the name. A rule with
+ * `billing` uses the period that is stored with the count.
  */
 function calendarOf(name: string): Calendar {
   try {
@@ -193,7 +193,10 @@ function calendarOf(name: string): Calendar {
 interface Reset {
   /** False if no process has announced the limiter. Then some counts of the key may be missed. */
   readonly isKnown: boolean;
-  /** False if Redis is full: it deletes the counts, but can't store the message to drop cached rejections. */
+  /**
+   * Whether processes are told to drop cached rejections. A full Redis deletes the counts, but can't store this
+   * message.
+   */
   readonly isTold: boolean;
 }
 

@@ -76,7 +76,7 @@ export function numbersOf(numbers: DeclaredNumbers): string {
   return plain(`${parts.join(', ')} (${algorithm.replace(/^(calendar|lock):.*/, '$1')})`);
 }
 
-/** The penalty of a limit; undefined if it has none or only a later release knows it. */
+/** The penalty of a limit; undefined if the limit has no penalty, or one that only a later release knows. */
 export function lockIn({
   algorithm,
 }: Pick<DeclaredNumbers, 'algorithm'>):

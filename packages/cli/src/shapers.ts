@@ -19,7 +19,10 @@ import { table, untilOf } from './table.js';
 
 const PERMITS = '/permits';
 
-/** A shaper that has booked the next permit holds one too many until it is free. */
+/**
+ * The rule that counts bookings. A process that has booked the next permit holds one permit too many, so the table
+ * subtracts bookings.
+ */
 const BOOKING: Rule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
 
 /**

@@ -83,7 +83,9 @@ export function approximateLimit<Raw = unknown>(
   return new ApproximateLimiter(options);
 }
 
-/** Decides in `step`, so the guard never calls the store for this limiter. */
+/**
+ * The method `step` returns a decision, not a step for the store, so the guard never calls the store for this limiter.
+ */
 class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
   readonly named = true;

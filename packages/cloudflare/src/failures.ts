@@ -38,7 +38,7 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** The reply is not from a `RateLimitObject`. The steps of the call may have been charged. */
+/** The error for a reply that is not from a `RateLimitObject`. The steps of the call may have been charged. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -47,7 +47,7 @@ export function noReply(cause?: unknown): SpillwayError {
   );
 }
 
-/** The object runs an older release than the Worker. Nothing was charged. */
+/** The error if the object runs an older release than the Worker. Nothing was charged. */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

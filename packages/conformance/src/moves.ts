@@ -1,7 +1,4 @@
-/**
- * Moves the clock between the groups of steps in a generated trace: by times that matter to the rules, such as a
- * window.
- */
+/** Moves the clock between the groups of a generated trace, by times that matter to the rules, such as a window. */
 
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';

@@ -32,8 +32,8 @@ export interface Verdict extends Numbers {
  * 3. Each take is decided on the state before the group.
  * 4. Every step acts, in order.
  *
- * A rejected take changes no state, with two exceptions. If its limit has a penalty, it may start a lock. If the clock
- * went back, a take with a cost above 0 cuts a state to what its rule allows.
+ * A rejected take changes no state, with two exceptions. If its limit has a penalty, it may start a lock. After the
+ * clock went back, the state may exceed what the rule allows. A take with a cost above 0 then cuts the excess.
  *
  * @example
  * ```ts run

@@ -8,7 +8,10 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 
 const STORE_TIMEOUT_MS = 50;
 
-/** A warning is due if a round trip takes this long. Under load, round trips take several times as long. */
+/**
+ * A warning is due if a round trip takes this long. Under load, it takes several times as long, and may exceed the
+ * timeout of the store.
+ */
 const SLOW_MS = 10;
 
 /**

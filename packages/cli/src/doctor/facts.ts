@@ -14,8 +14,8 @@ export interface ServerFacts {
   /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /**
-   * Only for a Cluster node: whether all keys fail while one node is down. Undefined if the user may not read this
-   * setting.
+   * For a Cluster node: whether the Cluster rejects calls for all keys while one node is down. Undefined if the user
+   * may not read this setting.
    */
   readonly wantsFullCoverage?: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * Every command that is called by scripts of the store or of the control, with arguments that change only the probe
- * key. `set` runs first and makes the key a string that expires. Commands for other types then fail, so they can't
- * create a key without an expiry.
+ * Every command that scripts of the store or of `RedisControl` call, with arguments that change only the probe key.
+ * `set` runs first and makes the key a string that expires. Commands for other types then fail, so they can't create a
+ * key without an expiry.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],

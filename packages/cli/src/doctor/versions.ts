@@ -12,7 +12,9 @@ const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, n
 /** The newest minor version whose first release lacked the fix. */
 const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
-/** Valkey reports its version in a separate field, beside the version of the compatible Redis. */
+/**
+ * Returns the version of the server. Valkey reports it in a separate field, beside the version of the compatible Redis.
+ */
 export function versionFrom(info: ReadonlyMap<string, string>): ServerVersion | undefined {
   const valkey = info.get('valkey_version');
   if (valkey) return { product: 'Valkey', text: valkey };

@@ -9,7 +9,10 @@ export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
 const GZIP = [0x1f, 0x8b] as const;
-/** The size of a decompressed chunk: small, because damage can also lose the chunk before it. */
+/**
+ * The size of decompressed chunks. They are small, because an error in the compressed data can also lose the chunk
+ * before it.
+ */
 const DECOMPRESSED_BYTES = 16_384;
 
 /** Undefined before Node 22.15. */

@@ -1,11 +1,11 @@
 import { Names } from './names.js';
 
 const REQUESTS = 0;
-/** The first of the two columns that count rejected requests. Each {@link Timing} has its column. */
+/** The first of two columns that count rejected requests, one for each {@link Timing}. */
 const REJECTED = 1;
 /**
- * The first of six columns, two each for seconds, minutes and hours: the requests in the caller's latest interval, and
- * the most in any interval.
+ * The first of six columns: a pair for seconds, a pair for minutes, and a pair for hours. The first column of a pair
+ * counts the requests in the caller's latest interval, the second has the most in any interval.
  */
 const PEAKS = 3;
 const COLUMNS = 9;
@@ -17,7 +17,9 @@ const BLOCK_ROWS = 16_384;
 export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
-/** When requests of a whole-second stamp are decided: 0 at the second's start, 1 spread evenly over the second. */
+/**
+ * When requests are decided if their stamp is a whole second: 0 at the start of the second, 1 spread evenly over it.
+ */
 export type Timing = 0 | 1;
 
 export interface CallerPeaks {

@@ -23,8 +23,8 @@ export const CLOUDFLARE: FieldMap = {
 };
 
 /**
- * The usual names of each field, in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot belongs to a name, or
- * separates an object from its member.
+ * The usual names of each field, in logs of nginx, Caddy, Traefik, Envoy, pino and others. A name such as `req.url`
+ * matches a member with this name, or the member `url` of the object `req`.
  */
 const USUAL: Usual = {
   remote_addr: [

@@ -7,7 +7,7 @@ export interface LineFormat {
   read(entry: LogEntry, name: string): string | undefined;
 }
 
-/** A request of a log. The functions of a policy receive it in place of the request, and also as its `raw` member. */
+/** A request of a log. The functions of a policy get this entry as their request. Its `raw` is the entry itself. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
    * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
@@ -18,7 +18,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /** The request's time after all with the same whole-second stamp are spread evenly over that second. */
+  /** The time of the request if all requests with the same whole-second stamp are spread evenly over that second. */
   spreadUs: number;
   isWholeSecond = false;
   private readonly format: LineFormat;

@@ -9,8 +9,8 @@ const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
- * Compiles a `log_format`. In a line, the value of a variable ends where the format's next text begins. Lines without
- * one of these texts, or with more after the last, are skipped.
+ * Compiles a `log_format`. In a line, the value of a variable ends where the format's next text begins. A line is
+ * skipped if one of the format's texts is missing, or if the line goes on after the last one.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */
@@ -131,7 +131,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** Skips `\"`, which doesn't end a variable, because Apache escapes quotes of clients like this. */
+/** Finds the text after a variable. Skips each `\"`, because Apache writes a quote within a value like this. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

@@ -10,7 +10,8 @@ interface Open {
 }
 
 /**
- * Opens a file when its first request is due, so memory is needed only for files that overlap.
+ * Merges logs in the order of time. Opens a file when its first request is due, so memory is needed only for files that
+ * overlap in time.
  *
  * @param probe opens the same log again, to read only its first request
  */

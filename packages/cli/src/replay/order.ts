@@ -5,9 +5,9 @@ const DAY_US = 86_400_000_000;
 const SECOND_US = 1_000_000;
 
 /**
- * Corrects stamps that are out of order, because servers buffer lines and write a line when the response has ended. A
- * request with an earlier stamp is decided at the latest stamp so far, or left out if it is more than a minute earlier.
- * A request more than a day later is left out unless the next line confirms it.
+ * Corrects stamps that are out of order. Logs have such stamps, because servers buffer lines and write a line when the
+ * response has ended. A request with an earlier stamp is decided at the latest stamp so far, or left out if it is more
+ * than a minute earlier. A request more than a day later is left out unless the next line confirms it.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };

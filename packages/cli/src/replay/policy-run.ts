@@ -9,8 +9,8 @@ import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
 /**
- * The shortest window that a log with whole-second stamps can judge. In a shorter one, too much depends on fractions of
- * a second.
+ * The shortest window that can be judged by a log with whole-second stamps. In a shorter one, too much depends on
+ * fractions of a second.
  */
 const SHORTEST_MS = 10_000;
 

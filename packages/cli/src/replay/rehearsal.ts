@@ -1,4 +1,4 @@
-/** Runs a policy as a real guard in shadow mode, on a store in memory that has the clock of the log. */
+/** Runs a policy as a real guard in shadow mode. The guard's store is in memory and has the clock of the log. */
 
 import { inspect } from 'node:util';
 import type {
@@ -41,7 +41,7 @@ export class Rehearsal {
     });
   }
 
-  /** Decisions on a counter that several callers shared, because the memory was full. */
+  /** The number of decisions on a count that several callers share, because the memory is full. */
   get overflowed(): number {
     return this.memory?.overflowed ?? 0;
   }

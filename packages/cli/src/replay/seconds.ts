@@ -1,7 +1,7 @@
 import type { LogEntry } from './log-entry.js';
 
 const SECOND_US = 1_000_000;
-/** The most requests of a second that are spread. Further ones are decided at the end of the second. */
+/** At most this many requests of one second are spread. Further ones are decided at the end of the second. */
 const MAX_HELD = 100_000;
 
 /**

@@ -2,7 +2,7 @@
 
 const CHUNK = 65_536;
 
-/** So many requests take 32 MB, or 48 MB with costs. Requests beyond this number are not used for trials. */
+/** Only this many requests are used for trials. They take 32 MB, or 48 MB with costs. */
 export const MAX_TRACED = 2_000_000;
 
 /** Requests in columns. */
@@ -11,7 +11,7 @@ class Chunk {
   readonly callers = new Uint32Array(CHUNK);
   /** The time of each request. If a log has whole seconds, its requests are spread evenly over each second. */
   readonly timesUs = new Float64Array(CHUNK);
-  /** How much later this is than the time in the log; 0 if that is exact. */
+  /** How far each time in `timesUs` is after the stamp in the log; 0 if the stamp is exact. */
   readonly leadsUs = new Uint32Array(CHUNK);
   /** The cost of each request. Undefined while all requests cost 1. */
   private costs: Float64Array | undefined;
@@ -35,7 +35,7 @@ export class Trace {
 
   /**
    * @param timeUs the time of the request, as in {@link Chunk.timesUs}; must not decrease
-   * @param leadUs how much later this is than the time in the log
+   * @param leadUs how much later `timeUs` is than the stamp in the log
    */
   push(caller: number, timeUs: number, cost: number, leadUs: number): void {
     if (this.length === MAX_TRACED) return;

@@ -58,7 +58,10 @@ class Trials {
    * caller.
    */
   private readonly peaks: Float64Array;
-  /** The callers that some limit would reject, those with the highest peak first. */
+  /**
+   * The callers whose peak is above 1 unit, those with the highest peak first. No limit rejects the other callers,
+   * because a limit is at least 1.
+   */
   private readonly busiest: Uint32Array;
 
   constructor({ callers, trace }: Tally, numbers: RateNumbers, isRange: boolean) {
@@ -156,9 +159,9 @@ class Trials {
   }
 
   /**
-   * Decides the requests of callers that could be rejected, with the production algorithm. Stops when rejections exceed
-   * `most`. The callers come one after the other and use the same count, which is reset in between: this is twice as
-   * fast as looking up the count of each request.
+   * Counts the requests and callers that the production algorithm would reject. Stops when one of the two counts
+   * exceeds `most`. One caller is decided after the other, on the same count in the store, which is reset for each
+   * caller. This is twice as fast as looking up a count for each request.
    */
   private reject(
     { algorithm, limit, burst }: Numbers,
@@ -208,7 +211,8 @@ class Trials {
 
   /**
    * For each of the {@link busiest}, the smallest burst with which a token bucket of the declared limit rejects
-   * nothing: the highest level of a leaky bucket that takes all requests. Not exact, because the sums are fractions.
+   * nothing. This is the highest level that a leaky bucket reaches if it takes all requests of the caller. Rounding
+   * makes the result inexact.
    */
   private burstsNeeded(atStart: boolean): Float64Array {
     const { requests, starts } = this;

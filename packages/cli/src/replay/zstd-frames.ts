@@ -40,7 +40,7 @@ class Frames {
     return !this.isUnknown && (this.part !== 'magic' || this.passing > 0 || this.numberBytes > 0);
   }
 
-  /** Reads on from `start`, to the end of the frame or of the chunk. */
+  /** Returns the index at which the current frame ends; the length of the chunk if it ends in a later one. */
   endIn(chunk: Buffer, start: number): number {
     if (this.isUnknown) return chunk.length;
     for (let at = start; ; ) {

@@ -27,7 +27,7 @@ export class Rows {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Returns the time at which the next row expires; undefined if no row is left. */
+  /** Deletes expired rows. Returns the time at which the next row expires; undefined if no row is left. */
   reclaim(nowUs: number): number | undefined {
     const { kv } = this.storage;
     const expired: string[] = [];

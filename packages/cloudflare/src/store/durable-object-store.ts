@@ -25,8 +25,8 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long a rejection is cached. The time is short, because the charges that caused the rejection may be refunded a
- * moment later, if another object rejects their group.
+ * How long a rejection is cached. The time is short, because the rejection may be due to charges of another request
+ * that are refunded a moment later. They are refunded if another object rejects that request.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -63,8 +63,8 @@ export interface DurableObjectStore extends Store {
 
 /**
  * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has its own object, which decides all
- * steps of the key atomically and stores the result before it answers. A group with several keys goes to several
- * objects; if one rejects, the charges in the others are refunded.
+ * limits of the key atomically and stores the result before it answers. If a request has several keys, several objects
+ * decide. If one of them rejects, the charges in the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`, or its `jurisdiction('eu')`, which keeps the objects in the EU
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

@@ -31,8 +31,8 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
 }
 
 /**
- * The quotas that a rejection by a limit for all routes shows. If one guard has all limits, these include the limit of
- * the route.
+ * The quotas in the reply if a limit for all routes rejects the request. If one guard has all limits, the reply also
+ * has the quota of the route's limit.
  */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
@@ -53,10 +53,7 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
   return `"${name}";r=${left};t=${wait}`;
 }
 
-/**
- * Returns `actual` with each `t` replaced by that of `expected`. If the elapsed time can't explain a difference, the
- * `t` stays.
- */
+/** Returns `actual` with the `t` values of `expected` wherever the elapsed time explains the difference. */
 export function withoutTime(
   actual: string | undefined,
   expected: string,

@@ -46,7 +46,7 @@ export function debtChecks(harness: Harness, settings: Settings): Check[] {
 
 const alone = debtRules.map((rule): readonly Rule[] => [rule]);
 
-/** Four token buckets that may share a count: two have debts that take equally long to refill, two have no debt. */
+/** Four token buckets that may share a count. Two have debts that refill in the same time, the others have no debt. */
 const kin = fc
   .tuple(
     fc.constantFrom(1, 2, 5, 7, 14),

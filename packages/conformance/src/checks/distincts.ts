@@ -31,7 +31,7 @@ class Things {
     this.subject = probe.fresh(makeDistinctRule(limit, WINDOW_US));
   }
 
-  /** A subject with the same count and these items, but with another limit. */
+  /** A subject with this limit and these items. All subjects of this object share one count. */
   at(limit: number, ...items: readonly (number | string)[]): Subject {
     const named = items.map((one) => (typeof one === 'string' ? one : item(one)));
     return { ...this.subject, rule: makeDistinctRule(limit, WINDOW_US), items: named };

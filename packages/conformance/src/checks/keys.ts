@@ -61,7 +61,7 @@ export const HOSTILE_KEYS: readonly string[] = [
   `${LONG}b`,
 ];
 
-/** Pairs of a limiter and a key. If a store doesn't escape its separator, some of them may get the same name in it. */
+/** Pairs of a limiter and a key. A store that doesn't escape its separator may give several of them the same name. */
 const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['a', 'b:c'],
   ['a:b', 'c'],

@@ -16,7 +16,7 @@ export function unit(rule: Numbers): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
-/** How long an empty bucket takes to refill: the burst times T. */
+/** How long an empty bucket takes to refill: the burst, multiplied by the refill time of one unit. */
 export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }

@@ -11,7 +11,10 @@ import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** What a step acts on. The limiter, key, rule and id of a claim identify the count, but the period and items don't. */
+/**
+ * What a step acts on. The count is identified by the limiter, the key, the rule and the claim's id, but not by the
+ * period or the items.
+ */
 export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period' | 'items'>;
 
 const machines = {

@@ -1,6 +1,6 @@
 /**
- * The oracle's queue of a shaper. Its state is the time at which its bucket is full again, how far ahead that time may
- * be, and the end of a pause.
+ * The oracle's queue of a shaper. The state says when the bucket is full again, how far ahead of now this may be, and
+ * when a pause ends.
  */
 
 import type { QueueRule } from '@spillway/core/store';
@@ -14,8 +14,8 @@ interface QueueState {
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
   /**
-   * The longest time by which `tat` may be ahead of now or, during a pause, ahead of the pause's end. Each rule that
-   * charges allows such a time, and the longest is kept.
+   * How many microseconds `tat` may be ahead of now; during a pause, ahead of the end of the pause. This is the largest
+   * number that the rules of the charges allow.
    */
   readonly span: bigint;
   readonly pause: bigint;
@@ -32,8 +32,8 @@ function reach(rule: QueueRule): Fraction {
 }
 
 /**
- * While a key is paused, its `tat` is at least this. When the pause ends, there is then room for only one unit, so
- * units start one by one.
+ * The least `tat` of a paused key. It leaves room for only one unit when the pause ends, so that units start one by
+ * one.
  */
 function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));

@@ -31,7 +31,7 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** How often the store has refunded the decision that this act refunds. */
+  /** For a refund, how often its decision has been refunded so far. */
   refunds?: number;
   /** For a request with a meter, the units added so far. */
   added?: number;

@@ -521,7 +521,7 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   return undefined;
 };
 
-/** Idempotency: a process repeats the call that ends a claim until the store answers, for at most ten lease times. */
+/** Idempotency: the call that ends a claim is sent again until the store answers it, for at most ten lease times. */
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
@@ -819,8 +819,8 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
 };
 
 /**
- * All units spent are charged, forgiven or counted as lost, and no other units are. If a reply was lost, it is unknown
- * whether the store charged.
+ * Every unit spent is charged, forgiven or counted as lost, and nothing else is charged. If a reply was lost, it is
+ * unknown whether the store charged.
  */
 const spendingIsCharged: Law = (history) => {
   const { plan, spent, calls, restarts, outcomes, units } = history;
@@ -924,7 +924,7 @@ function isUnsent(error: unknown): boolean {
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
 }
 
-/** Within a second, only a few calls release a permit, even if many of its renewals fail. */
+/** Within a second, only a few calls release the same permit, even if many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
   const spans = new Map<string, Span[]>();
   for (const { process, steps, sentUs } of calls) {
