@@ -14,13 +14,13 @@
 
 import { isLater } from '@spillway/core/adapter';
 import { type Eventually, outside } from '@spillway/core/direct';
-import { delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
+import { delayOf, type Lease, type QueueAnswer, type QueueRule } from '@spillway/core/store';
 import type { Job } from './job.js';
 import { KeyPause } from './key-pause.js';
 import { LocalPace } from './local-pace.js';
 import { type Cost, type Paces, periodOf } from './paces.js';
 import { CHECK_AHEAD_US } from './pause-check-time.js';
-import type { Booking, Permit, Permits } from './permits.js';
+import { type Booked, newLease, type Permit, type Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
@@ -65,7 +65,8 @@ export class JobQueue {
   private contendedUntilUs = -Infinity;
   /** Since when no permit was free for a job; Infinity if one was free the last time. */
   private lacksPermitSinceUs = Infinity;
-  private booking: Booking | undefined;
+  /** The lease of the booked permit. */
+  private booking: Lease | undefined;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   private readonly localPaces: readonly LocalPace[];
@@ -421,7 +422,7 @@ export class JobQueue {
     this.isRefilling = true;
     // Nothing else is awaited with a store in memory, so a job starts at once.
     const booked = this.mayBook ? await this.book(this.permits as Permits) : undefined;
-    if (booked === 'waits') {
+    if (booked && booked.waitUs > 0) {
       this.isRefilling = false;
       this.runDue();
       return;
@@ -432,7 +433,7 @@ export class JobQueue {
       // A job that has ended meanwhile may have left a permit.
       const isFreed = last.lacksPermit && this.freePermits.length > 0;
       if (!isFreed && this.refillFromUs > slots.nowUs()) break;
-      max = booked === 'granted' ? 0 : this.maxRefill(last.running, costs.length);
+      max = booked?.isHeld ? 0 : this.maxRefill(last.running, costs.length);
       costs = firstWithin(this.roomAfter(last), this.nextCosts(max));
     }
     if (max === 0) this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
@@ -446,21 +447,18 @@ export class JobQueue {
     return booking !== undefined || permits?.mayBook(key, lacksPermitSinceUs) === true;
   }
 
-  /** Books a permit, or renews the booking. Returns what has become of it. */
-  private async book(permits: Permits): Promise<'granted' | 'waits' | undefined> {
-    const booking = this.booking ?? permits.newBooking(this.key);
-    const booked = await permits.book(booking);
-    const waits = typeof booked === 'number';
-    this.booking = waits && booking.permit ? booking : undefined;
-    if (waits) this.refillFromUs = this.slots.nowUs() + booked;
-    else if (booked) this.freePermits.push(booked);
-    return waits ? 'waits' : booked && 'granted';
+  private async book(permits: Permits): Promise<Booked> {
+    const lease = this.booking ?? newLease();
+    const booked = await permits.book(this.key, lease);
+    this.booking = booked.isHeld ? lease : undefined;
+    if (booked.waitUs > 0) this.refillFromUs = this.slots.nowUs() + booked.waitUs;
+    return booked;
   }
 
   /** Call this when no job waits for a permit any more. Ends the booking, if there is one. */
   private endWait(): void {
     this.lacksPermitSinceUs = Infinity;
-    if (this.booking) this.permits?.endBooking(this.booking);
+    if (this.booking) this.permits?.endBooking(this.key, this.booking);
     this.booking = undefined;
   }
 
@@ -502,8 +500,11 @@ export class JobQueue {
     const { slots, permits, key } = this;
     if (!permits) return slots.takeSlot(key, cost, (answer) => answer);
     const permit = this.freePermits.shift();
-    return slots.takeDueSlot(key, cost, permit, (answer) => {
+    const booking = permit ? undefined : this.booking;
+    if (booking) this.booking = undefined;
+    return slots.takeDueSlot(key, cost, permit, booking, (answer) => {
       if (!answer.slot) permit?.release();
+      if (booking) permits.endBooking(key, booking, answer.slot?.permit);
       const { lacksPermit, running = 0, receivedUs } = answer;
       if (!lacksPermit) this.lacksPermitSinceUs = Infinity;
       else this.lacksPermitSinceUs = Math.min(this.lacksPermitSinceUs, receivedUs);

@@ -3,6 +3,7 @@
 import type { Answer, Step } from '@spillway/core';
 import { type DirectClient, type Eventually, type Limit, newLeaseId } from '@spillway/core/direct';
 import {
+  type Lease,
   type LeasesAnswer,
   type LeasesRule,
   type Machine,
@@ -34,7 +35,7 @@ const BOOK_AFTER = 2;
 /** How much more often a process with a booking asks. The store keeps at most one booking of a key. */
 const BOOKED_PART = 1 / 10;
 
-/** The store forgets a booking after this time, unless it is renewed. */
+/** The store forgets a booking and its permit after this time, unless they are renewed. */
 const BOOKING_RULE: LeasesRule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
 
 /**
@@ -73,13 +74,11 @@ export class Permit {
   }
 }
 
-/**
- * A booking of the next permit. Its process holds one permit more than the limit allows, and may use it when another
- * one has been released. So no other process can take that one.
- */
-export interface Booking {
-  readonly permitStep: Step;
-  permit: Permit | undefined;
+export interface Booked {
+  /** Whether this process holds the booking. */
+  readonly isHeld: boolean;
+  /** How long to wait before asking again, in microseconds. If 0, the process should take a permit now. */
+  readonly waitUs: number;
 }
 
 export class Permits {
@@ -109,10 +108,17 @@ export class Permits {
     this.upkeep = (upkeep as NonNullable<typeof upkeep>)(client.store, track);
   }
 
-  permitStep(op: 'look' | 'take', key: string): Step {
+  lookStep(key: string): Step {
+    return this.step('look', key);
+  }
+
+  takeStep(key: string, lease: Lease = newLease()): Step {
+    return { ...this.step('take', key), lease };
+  }
+
+  private step(op: 'look' | 'take', key: string): Step {
     this.upkeep.keepUp();
-    const step: Step = { ...this.limit.step(op, key, 1), ...this.live.ruleFor(key) };
-    return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
+    return { ...this.limit.step(op, key, 1), ...this.live.ruleFor(key) };
   }
 
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
@@ -125,7 +131,7 @@ export class Permits {
 
   /** The step that reads whether a process has a booking. Without other processes, there are no bookings. */
   bookingStep(key: string): Step | undefined {
-    return this.client.store.sync ? undefined : bookingOf(this.permitStep('look', key));
+    return this.client.store.sync ? undefined : bookingOf(this.lookStep(key));
   }
 
   mayBook(key: string, waitingSinceUs: number): boolean {
@@ -135,44 +141,40 @@ export class Permits {
     return !sync && this.heldOf(key) === 0 && waitedUs >= BOOK_AFTER * turnUs;
   }
 
-  newBooking(key: string): Booking {
-    return { permitStep: this.permitStep('take', key), permit: undefined };
-  }
-
   /**
-   * Books the next permit, or renews the booking. Returns the permit if it may be used now; otherwise how long to wait
-   * before calling again, in microseconds. Returns undefined if there is no booking, and the process should take a
-   * permit as usual: the store failed, or permits are free.
+   * Books the next permit, or renews the booking. A booking is a permit beyond the limit, held together with the only
+   * permit of a second count. When another permit has been released, no more are held than the limit allows. So no
+   * other process can take that one, and this process takes it under the lease of its booking.
    */
-  book(booking: Booking): Eventually<Permit | number | undefined> {
-    const { key } = booking.permitStep;
-    const { rule } = this.live.ruleFor(key);
-    const beyond = { ...rule, limit: rule.limit + 1, open: rule.open + 1 };
-    // The fallback must not grant a permit beyond the limit.
-    const permitStep: Step = { ...booking.permitStep, rule: beyond, onStoreError: 'deny' };
-    const steps = [permitStep, bookingOf(permitStep)];
+  book(key: string, lease: Lease): Eventually<Booked> {
+    const steps = this.bookingSteps(key, lease);
+    const { limit } = this.live.ruleFor(key).rule;
     const answered = this.client.ask(steps, (answers) => {
-      const [answer] = answers as readonly [LeasesAnswer];
-      if (!answers.every(({ allowed }) => allowed)) {
-        if (booking.permit || answer.failure) this.endBooking(booking);
-        // If permits are free beside the booking of another process, this process takes one without a booking.
-        const takesUsual = answer.failure || answer.used < rule.limit;
-        return takesUsual ? undefined : this.pollUs(key);
-      }
-      booking.permit ??= this.hold(booking.permitStep, answer);
-      return answer.used > rule.limit ? this.pollUs(key) * BOOKED_PART : this.useBooking(booking);
+      const [{ used, failure }] = answers as readonly [LeasesAnswer];
+      const isHeld = answers.every(({ allowed }) => allowed);
+      // The store may have booked the permit, although the answer was lost.
+      if (!isHeld) this.endBooking(key, lease);
+      // If permits are free beside the booking of another process, this process takes one without a booking.
+      const takesNow = isHeld ? used <= limit : failure !== undefined || used < limit;
+      const waitUs = this.pollUs(key) * (isHeld ? BOOKED_PART : 1);
+      return { isHeld, waitUs: takesNow ? 0 : waitUs };
     });
     return this.pending.track(answered);
   }
 
-  private useBooking({ permit, permitStep }: Booking): Permit {
-    this.giveBack([bookingOf(permitStep)]);
-    return permit as Permit;
+  /** Ends a booking. Gives the permit back as well, unless it has been taken. */
+  endBooking(key: string, lease: Lease, permit?: Permit): void {
+    const steps = this.bookingSteps(key, lease);
+    this.giveBack(permit ? steps.slice(1) : steps);
   }
 
-  endBooking({ permit, permitStep }: Booking): void {
-    permit?.release();
-    this.giveBack(permit ? [bookingOf(permitStep)] : [permitStep, bookingOf(permitStep)]);
+  private bookingSteps(key: string, lease: Lease): readonly Step[] {
+    const { rule } = this.live.ruleFor(key);
+    const { limit, open } = rule;
+    const beyond = { ...rule, limit: limit + 1, open: open + 1, leaseUs: BOOKING_RULE.leaseUs };
+    // The fallback must not grant a permit beyond the limit.
+    const step: Step = { ...this.takeStep(key, lease), rule: beyond, onStoreError: 'deny' };
+    return [step, bookingOf(step)];
   }
 
   private hold(step: Step, answer: Answer): Permit {
@@ -252,6 +254,10 @@ export class Permits {
     );
     void this.pending.track(noted);
   }
+}
+
+export function newLease(): Lease {
+  return { id: newLeaseId(), critical: false };
 }
 
 function bookingOf(step: Step): Step {

@@ -2,6 +2,7 @@ import type { Answer, Step } from '@spillway/core';
 import type { DirectClient, Eventually } from '@spillway/core/direct';
 import {
   delayOf,
+  type Lease,
   type LeasesAnswer,
   type QueueAnswer,
   type QueueRule,
@@ -146,14 +147,19 @@ export class SlotClient {
     return this.sendSteps({ key, cost, steps: this.paces.stepsOf('take', key, cost) }, then);
   }
 
-  /** Takes a slot that is due soon, together with a permit unless `permit` is given. Takes both or neither. */
+  /**
+   * Takes a slot that is due soon, together with a permit unless `permit` is given. Takes both or neither.
+   *
+   * @param lease of the permit, if it is booked
+   */
   takeDueSlot<Value>(
     key: string,
     cost: Cost,
     permit: Permit | undefined,
+    lease: Lease | undefined,
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
-    const permitStep = permit ? undefined : this.permits?.permitStep('take', key);
+    const permitStep = permit ? undefined : this.permits?.takeStep(key, lease);
     return this.sendSteps(
       { key, cost, steps: this.paces.dueStepsOf(key, cost), permitStep, permit },
       then,
@@ -170,7 +176,7 @@ export class SlotClient {
     const { paces, permits } = this;
     const { one } = paces;
     const steps = paces.stepsOf('look', key, one);
-    const permitStep = permits?.permitStep('look', key);
+    const permitStep = permits?.lookStep(key);
     const bookingStep = permits?.bookingStep(key);
     return this.sendSteps({ key, cost: one, steps, permitStep, bookingStep }, then);
   }

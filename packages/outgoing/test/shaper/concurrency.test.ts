@@ -391,8 +391,8 @@ describe('a booking of the next permit', () => {
   }
 
   /** One process runs a job of 10 s, and another has booked the next permit. */
-  async function booked(settings: ShaperSettings = {}) {
-    const fleet = fleetOf(3, { maxConcurrent: 1, maxWait: '1m' }, settings);
+  async function booked(settings: ShaperSettings = {}, options: object = {}) {
+    const fleet = fleetOf(3, { maxConcurrent: 1, maxWait: '1m', ...options }, settings);
     const [here, there] = fleet.shapers as [Shaper, Shaper];
     const abort = new AbortController();
     fleet.runs.run(here, 'here', 10_000);
@@ -454,14 +454,32 @@ describe('a booking of the next permit', () => {
     expect(leases(memory)).toEqual([0, 0]);
   });
 
-  it('ends one lease after its process is gone', async () => {
-    const { shapers, stores, runs } = await booked();
+  it('ends within a second of its process, however long the lease of a permit is', async () => {
+    const { shapers, stores, runs, memory } = await booked({}, { lease: '1h' });
     (stores[1] as FarStore).down = true;
-    const [, , left] = shapers as [Shaper, Shaper, Shaper];
-    await pass(6_000);
-    runs.run(left, 'left', 10);
-    await pass(30_000);
+    await pass(1_000);
+    expect(leases(memory)).toEqual([1, 0]);
+    await pass(5_000);
+    runs.run(shapers[2] as Shaper, 'left', 10);
+    await pass(100);
     expect(runs.names.filter((name) => name !== 'there')).toEqual(['here', 'left']);
+  });
+
+  it('leaves other free permits to processes that have none', async () => {
+    const fleet = fleetOf(3, { maxConcurrent: 2, maxWait: '1m' }, { onStoreError: 'deny' });
+    const { runs, stores, memory } = fleet;
+    const [here, there, third] = fleet.shapers as [Shaper, Shaper, Shaper];
+    runs.runMany(here, 2, { ms: 10_000, name: 'here' });
+    await pass(0);
+    runs.run(there, 'there', 10);
+    await pass(4_000);
+    runs.run(third, 'third', 10);
+    await pass(5_900);
+    expect(leases(memory)).toEqual([3, 1]);
+    (stores[1] as FarStore).down = true; // so its booking is still there when both jobs end
+    await pass(400);
+    expect(leases(memory)).toEqual([1, 1]);
+    expect(runs.names).toEqual(['here', 'here', 'third']);
   });
 
   it('ends when it was renewed so late that another process has booked', async () => {
