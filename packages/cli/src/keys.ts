@@ -194,7 +194,7 @@ interface Reset {
   /** False if no process has announced the limiter. Then some counts of the key may be missed. */
   readonly isKnown: boolean;
   /**
-   * Whether processes are told to drop cached rejections. A full Redis deletes the counts, but can't store this
+   * Whether processes receive it to drop cached rejections. A full Redis deletes the counts, but can't store this
    * message.
    */
   readonly isTold: boolean;

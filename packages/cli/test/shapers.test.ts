@@ -1,5 +1,6 @@
 /** What the store knows about a key of a shaper, against a real Redis. */
 
+import { makeLeasesRule } from '@spillway/core/store';
 import { createShaper } from '@spillway/outgoing';
 import { redisControl, redisStore } from '@spillway/redis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -67,6 +68,22 @@ describe.skipIf(redisProgram === null)('spillway shapers', () => {
     expect(out).not.toContain('\u001b[2J');
     expect(out).toMatch(/partner\/permits .* 1\n/);
     expect((await spillway(['shapers', '*', 'umbrella'])).out).toMatch(/partner\/calls .* now/);
+  });
+
+  it('does not count a booking of the next permit as a running job', async () => {
+    await partner();
+    const rules = [makeLeasesRule(4, 60_000_000), { ...makeLeasesRule(1, 60_000_000), code: 'pn' }];
+    const lease = { id: 'booked', critical: false };
+    const on = { limiter: 'partner/permits', key: 'acme', cost: 1, binding: true, lease };
+    const taken = await redisStore(redis()).apply(
+      rules.map((rule) => ({ ...on, op: 'take' as const, rule })),
+    );
+    expect(taken).toMatchObject([
+      { allowed: true, used: 2 },
+      { allowed: true, used: 1 },
+    ]);
+    const { out } = await spillway(['shapers', 'partner', 'acme']);
+    expect(out).toMatch(/partner\/permits .* 1\n/);
   });
 
   it('knows only announced shapers, and writes nothing', async () => {
