@@ -9,7 +9,7 @@ import type { LimitRequest } from './request.js';
 import type { Rule } from './rule.js';
 import type { Step } from './store.js';
 
-/** The cost of one limit, for its option `cost`. `cost()` of a {@link Meter} returns it. */
+/** Connects a limit to a meter, as the value of the limit's option `cost`. Returned by `cost()` of a {@link Meter}. */
 export interface MeteredCost<Raw = unknown, Usage = unknown> {
   /** Returns the cost of the reservation. */
   (request: LimitRequest<Raw>): number | Promise<number>;

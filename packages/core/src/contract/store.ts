@@ -42,8 +42,9 @@ export interface Store {
   /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if the store may charge
-   * a group for a moment before it rejects the group.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if the store may
+   * briefly charge a group that it then rejects. Other groups may be rejected because of that charge, and such
+   * rejections should not be cached for long.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */

@@ -28,7 +28,10 @@ export class Memory implements OneStepStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** If given, a full store counts no new keys, but holds pauses and locks up to this many entries. */
+  /**
+   * Only in a `forgivingMemory`. When full, it counts no new keys, but adds pauses and locks until it has this many
+   * entries.
+   */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share. There, `idempotency()` creates the values. */
@@ -147,7 +150,7 @@ export class Memory implements OneStepStore {
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is renewed and released in the count
-   * that granted it. The permits of the key are those in its own and in the shared count.
+   * that granted it. The limit applies to the permits in the key's own count and in the shared count together.
    */
   private performShared(
     step: Step,
