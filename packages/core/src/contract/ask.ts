@@ -28,8 +28,8 @@ export interface Lease {
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
   /**
-   * The claimed id, such as the idempotency key that the client sent. Any text is valid. Claims with different {@link
-   * Ask.key} are separate, even if their ids are equal.
+   * The claimed id, such as the idempotency key that the client sent. Any text is valid. Two steps with a different
+   * `key` have separate claims, even if the ids are equal.
    */
   readonly id: string;
   /**

@@ -142,9 +142,9 @@ export function statusOf({ reason, status }: Decision): number {
 }
 
 /**
- * Returns the decision that determines the response. If the request is not allowed, the order is: rejections that the
- * caller caused (429, 403, 402), overload (503), other rejections, replays. Among equals, the longest wait decides. If
- * all decisions allow the request, returns the one with the least `remaining`.
+ * Returns the decision that determines the response. If the request is not allowed, it is the first of these: a
+ * rejection that the caller caused (429, 403, 402), overload (503), another rejection, a replay. Among equals, the
+ * longest wait decides. If all decisions allow the request, returns the one with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

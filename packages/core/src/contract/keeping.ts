@@ -57,7 +57,7 @@ export interface KeeperParts {
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** If the guard has no store: how many limiters of this process have none; otherwise 0. */
+    /** The number of limiters in this process that have no store; 0 if the guard has a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -103,8 +103,8 @@ export interface OwnProblem extends Problem {
 
 export interface Keeper<Raw> {
   /**
-   * Finds a request that is rejected only because of its claim. Returns the turn with that claim. Returns undefined if
-   * another limiter rejects the request too, or if the store couldn't answer.
+   * Checks whether the request is rejected only because of its claim. If so, returns the turn with that claim. Returns
+   * undefined if another limiter rejects the request too, or if the store couldn't answer.
    */
   rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
   /**

@@ -69,8 +69,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   /** The longest wait of a taker, in microseconds: 0 to 400 days. */
   readonly waitUs: number;
   /**
-   * The longest time until the bucket is full: the tolerance plus `waitUs`, rounded up. During a pause, this time
-   * begins when the pause ends.
+   * The longest time until the bucket is full: the tolerance plus `waitUs`, rounded up. During a pause, this time is
+   * counted from the end of the pause.
    */
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
@@ -422,7 +422,7 @@ export function capacityOf(rule: Rule): number {
 
 /**
  * Returns the rule for one process's share of the limit. On average over time, eight processes with a share of 1/8
- * together admit about as much as the limit.
+ * together admit about as much as the limit allows.
  *
  * - Permits, limits by calendar and limits with a penalty become limit x share, rounded down, but at least 1.
  * - Claims don't change.

@@ -55,9 +55,9 @@ export interface Store {
    */
   domainOf?(step: Step): string;
   /**
-   * Called for each rule of a limiter before the first step under it; the declared rule comes first. A `reset` of a key
-   * then resets its counts under all these rules; without `register`, only under the step's rule. Must return at once
-   * and never throw.
+   * Called with each rule of a limiter before the first step under that rule; the declared rule comes first. If a store
+   * has this method, a `reset` of a key resets its counts under all these rules. If not, it resets only the count under
+   * the step's rule. Must return at once and never throw.
    */
   register?(limiter: string, rule: Rule): void;
   apply(

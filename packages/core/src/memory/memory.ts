@@ -29,8 +29,8 @@ export class Memory implements OneStepStore {
   readonly clock: Clock;
   private readonly maxEntries: number;
   /**
-   * Only in a `forgivingMemory`. When full, it counts no new keys, but adds pauses and locks until it has this many
-   * entries.
+   * Only in a `forgivingMemory`: pauses and locks are added up to this many entries, other counts only up to
+   * `maxEntries`.
    */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
