@@ -24,7 +24,8 @@ export interface MeterHooks<Raw = unknown> {
   /**
    * Adds the method `settle` to a limiter without HTTP, and lets it accept reservations.
    *
-   * @param limit the limiter's `Limit`; `client` is its `DirectClient`
+   * @param limit the `Limit` of the limiter
+   * @param client the `DirectClient` of the limiter
    */
   extend(limiter: object, limit: unknown, client: unknown): void;
 }

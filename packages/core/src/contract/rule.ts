@@ -99,9 +99,9 @@ export interface CalendarRule extends RuleBase {
 }
 
 /**
- * A limit with a penalty. It counts units like an anchored {@link WindowRule}. A binding take that is rejected for lack
- * of units locks the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the
- * window.
+ * A limit with a penalty. It counts units like an anchored {@link WindowRule}. If a binding take is rejected for lack
+ * of units, the key is locked. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit
+ * or the window.
  */
 export interface LockRule extends RuleBase {
   readonly machine: 'lock';
@@ -227,7 +227,7 @@ export interface CalendarWindow<Raw = unknown> {
     | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
     | undefined;
   /**
-   * Makes the rule of a limit, whose `limit` must have been checked.
+   * Makes the rule of a limit. `options.limit` must have been checked.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID` if `algorithm`, `burst` or `anchor` is given
    */
@@ -243,7 +243,7 @@ export interface CalendarWindow<Raw = unknown> {
 /** The consequence of a rejection, as passed to the option `penalty`. `lockFor()` returns it. */
 export interface Penalty {
   /**
-   * Makes the rule of a limit, whose `limit` must have been checked.
+   * Makes the rule of a limit. `options.limit` must have been checked.
    *
    * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't be combined with `penalty`
    */

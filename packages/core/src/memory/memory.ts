@@ -102,7 +102,9 @@ export class Memory implements OneStepStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /** Separate from {@link performOn}, because calls on a known class are faster than calls through `Shelf`. */
+  /**
+   * Like {@link performOn}, but only for buckets, because calls on a known class are faster than calls through `Shelf`.
+   */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);
