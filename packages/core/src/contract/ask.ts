@@ -3,17 +3,17 @@ import type { Period } from './calendar.js';
 /**
  * What a step does to one key.
  *
- * - `take`: charges the cost if it passes. Otherwise it changes nothing.
- * - `record`: charges the cost even if it doesn't pass, up to the limit and the debt of the rule. Answers what `take`
- *   would answer.
+ * - `take`: charges the cost if the rule allows it. Otherwise changes nothing.
+ * - `record`: charges the cost even if the rule doesn't allow it, up to the limit plus the debt of the rule. Answers
+ *   what `take` would answer.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
- * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
- *   extends a lock. A `hold` shortens neither.
+ * - `hold`: with a `queue` rule, starts or extends a pause, during which no job starts. With a `lock` rule, starts or
+ *   extends a lock. A `hold` never shortens a pause or a lock.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
- * - `reset`: resets the key in every count of the limiter that the store knows: see {@link Store.register}. With a
- *   claim, deletes only that claim, also if another client owns it. Without a claim, deletes no claims, because a store
- *   can't list them.
+ * - `reset`: resets the key's counts under all rules of the limiter that the store knows (see {@link Store.register}).
+ *   If the step has a claim, deletes only that claim, even if another client owns it. If not, claims stay, because a
+ *   store can't list them.
  */
 export type Op = 'take' | 'record' | 'look' | 'put' | 'hold' | 'done' | 'reset';
 
@@ -28,8 +28,8 @@ export interface Lease {
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
   /**
-   * The claimed id, such as the idempotency key that the client sent. Any text is valid. Claims under different keys
-   * may have equal ids.
+   * The claimed id, such as the idempotency key that the client sent. Any text is valid. Two steps with a different
+   * `key` have separate claims, even if the ids are equal.
    */
   readonly id: string;
   /**
@@ -76,9 +76,8 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For takes with a `queue` rule and `binding`: true if they must start at the same time. If a group has two or more
-   * such takes of one key, all start when the last one can start, rounded up to a microsecond. Each is charged as if it
-   * came at that time.
+   * For binding takes with a `queue` rule: true if all such takes of one key in a group start at the same time. They
+   * start when the last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
   /**
@@ -99,8 +98,8 @@ export interface Ask<Rule> {
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
   /**
-   * With a `distinct` rule: the distinct items of the request, as the first 16 bytes of a SHA-256 in lower-case
-   * hexadecimal. The cost must be their number. More than 100 items never pass.
+   * With a `distinct` rule: the distinct items of the request, each as the first 16 bytes of its SHA-256 in lower-case
+   * hexadecimal. The cost must be the number of items. More than 100 items never pass.
    */
   readonly items?: readonly string[] | undefined;
 }

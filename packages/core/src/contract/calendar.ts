@@ -1,8 +1,8 @@
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
   /**
-   * The name of the period, such as `2026-11@Europe/Berlin`. For a billing period: the id from the app. Until the app
-   * supplies a new period, others of equal length follow, with `+1`, `+2` and so on after the id.
+   * The name of the period, such as `2026-11@Europe/Berlin`; for a billing period, the id from the app. If the app
+   * supplies no new period, periods of the same length follow. Their names are that id with `+1`, `+2` and so on.
    */
   readonly label: string;
   /** The first instant, in microseconds since the epoch: a whole second. */
@@ -25,7 +25,7 @@ export interface Calendar {
    * (from the 15th), or `billing` for periods that the app supplies.
    */
   readonly name: string;
-  /** The periods around an instant. With `billing`, they apply to keys whose billing period is unknown. */
+  /** Returns the periods around an instant. For `billing`, returns periods for keys whose billing period is unknown. */
   around(us: number): Periods;
 }
 

@@ -69,8 +69,9 @@ export interface Control {
   /** True if the storage has lost the settings. The last known settings stay in effect. */
   readonly settingsLost?: boolean;
   /**
-   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can warn
-   * operators about limiter names that don't exist. Must return at once and never throw.
+   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. From these calls the
+   * control knows the limiter names, so it can warn an operator who uses another name. Must return at once and never
+   * throw.
    */
   register?(limiter: string, rule?: Rule): void;
 }

@@ -5,8 +5,8 @@
  * - `allowed`: it passed. It was charged if all limiters of the guard let it pass.
  * - `denied`: it was rejected.
  * - `would-deny`: a limiter in shadow mode would have rejected it.
- * - `replayed`: it retries a finished request. If no limiter rejected it, it got the stored response, and nothing was
- *   charged.
+ * - `replayed`: it repeats a finished request. Nothing was charged. It got the stored response, unless another limiter
+ *   rejected it.
  * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
  * - `skipped`: the limiter is off, the request is exempt, or the limiter doesn't apply to it.
  * - `error`: the store could not answer. The property `allowed` says whether the request passed anyway.
@@ -30,7 +30,7 @@ export type Outcome =
  * - `running`: a request with the same idempotency key is in flight (409).
  * - `mismatch`: the idempotency key belongs to a different request (422).
  * - `key-invalid`: the idempotency key is missing or invalid (400).
- * - `not-kept`: the request was finished, but its response was not stored (409).
+ * - `not-kept`: an earlier request with the same idempotency key was finished, but its response was not stored (409).
  * - `store-error`: the store could not answer, and the limiter has `onStoreError: 'deny'` (503).
  */
 export type Reason =
@@ -142,9 +142,9 @@ export function statusOf({ reason, status }: Decision): number {
 }
 
 /**
- * The decision that determines the response. Rejections that the caller caused (429, 403, 402) come first, then
- * overload (503), then other rejections, then replays. Among equals, the longest wait decides. If all pass, it is the
- * decision with the least `remaining`.
+ * Returns the decision that determines the response. If the request is not allowed, it is the first of these: a
+ * rejection that the caller caused (429, 403, 402), overload (503), another rejection, a replay. Among equals, the
+ * longest wait decides. If all decisions allow the request, returns the one with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

@@ -12,7 +12,7 @@ import type { LateValue, Upkeep } from './upkeep.js';
 
 export interface StoredExchange {
   readonly recorder: Recorder;
-  /** The object that identifies the request: `claimOf` finds the claim by it. */
+  /** The object that handlers pass to `claimOf` to get the claim of the request. */
   readonly holder: object;
   isGone(): boolean;
   isAnswered(): boolean;
@@ -22,7 +22,7 @@ export interface KeepContext extends StepContext {
   readonly clock: Clock;
   readonly values: Values;
   readonly storeTimeoutMs: number;
-  /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
+  /** Sends one step to the store. If the store fails, the answer has a `failure`. */
   ask(step: Step): Answer | Promise<Answer>;
   whenLost(step: Step, lost: () => void): void;
   abandon(step: Step): void;
@@ -39,7 +39,7 @@ export interface Settled {
 }
 
 /**
- * The settled decision on a request whose claim the store rejected, or what the guard must do next:
+ * What happens to a request whose claim the store rejected: a final decision, or what the guard must do next.
  *
  * - `again`: ask all limiters again, because the claim may be free now.
  * - `own`: ask the other limiters without the claim, because the request already holds the claim through an earlier
@@ -57,7 +57,7 @@ export interface KeeperParts {
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** If the guard has no store: how many limiters of this process have none; otherwise 0. */
+    /** The number of limiters in this process that have no store; 0 if the guard has a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -103,8 +103,8 @@ export interface OwnProblem extends Problem {
 
 export interface Keeper<Raw> {
   /**
-   * Returns the turn whose claim is the only reason why the request is rejected. Returns undefined if there is another
-   * reason, or if the store couldn't answer.
+   * Checks whether the request is rejected only because of its claim. If so, returns the turn with that claim. Returns
+   * undefined if another limiter rejects the request too, or if the store couldn't answer.
    */
   rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
   /**

@@ -19,7 +19,7 @@ export interface RequestOutcome extends ResponseEnd {
   readonly rejected?: boolean;
 }
 
-/** A stored limiter's step for the store, or its decision if no store is needed. */
+/** What a limiter returns for a request: a step for the store, or a decision if no store is needed. */
 export type Question = Step | Decision;
 
 /** Steps that give back units, or a promise of them; undefined if nothing is given back. */
@@ -41,8 +41,8 @@ interface LimiterBase<Raw> {
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it.
    * - Local limiters: called if the limiter let the request pass, or would have rejected it outside shadow mode. Until
-   *   this call, the limiter can hold a permit. If another limiter rejected the request, called at once; the outcome
-   *   then has `rejected` and the status of the rejection.
+   *   this call, the limiter can hold a permit. If another limiter rejected the request, this is called at once. The
+   *   outcome then has `rejected` and the status of the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)

@@ -9,7 +9,7 @@ import type { LimitRequest } from './request.js';
 import type { Rule } from './rule.js';
 import type { Step } from './store.js';
 
-/** The cost of one limit, for its option `cost`. `cost()` of a {@link Meter} returns it. */
+/** Connects a limit to a meter, as the value of the limit's option `cost`. Returned by `cost()` of a {@link Meter}. */
 export interface MeteredCost<Raw = unknown, Usage = unknown> {
   /** Returns the cost of the reservation. */
   (request: LimitRequest<Raw>): number | Promise<number>;
@@ -24,7 +24,8 @@ export interface MeterHooks<Raw = unknown> {
   /**
    * Adds the method `settle` to a limiter without HTTP, and lets it accept reservations.
    *
-   * @param limit the limiter's `Limit`; `client` is its `DirectClient`
+   * @param limit the `Limit` of the limiter
+   * @param client the `DirectClient` of the limiter
    */
   extend(limiter: object, limit: unknown, client: unknown): void;
 }

@@ -25,8 +25,8 @@ export interface BreakerEvent {
   readonly state: 'open' | 'closed';
   readonly reason: 'failures' | 'slow';
   /**
-   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. `other parts`
-   * for all parts after the first 1,000.
+   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. Parts beyond
+   * 1,000 at a time share the name `other parts`.
    */
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */

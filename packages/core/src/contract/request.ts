@@ -54,8 +54,8 @@ export type PerLater<Raw, Value> =
 export type KeyParts = string | readonly (string | undefined)[] | undefined;
 
 /**
- * The key of a limiter, which has a separate count for each key: one string for all requests, or a function of the
- * request as in {@link PerLater}.
+ * The option `key` of a limiter: one string for all requests, or a function of the request as in {@link PerLater}. The
+ * limiter has a separate count for each key.
  */
 export type KeyOption<Raw> =
   | string

@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set in the rule of a limit with `overage`: the rule with the declared limit. The outer rule counts and admits more
-   * units than that limit, and its steps never reject. Stores ignore this property.
+   * For a limit with `overage`: the rule with the declared limit. The rule that has this property counts and admits
+   * units beyond that limit, and its steps never reject. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -69,8 +69,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   /** The longest wait of a taker, in microseconds: 0 to 400 days. */
   readonly waitUs: number;
   /**
-   * The longest time until the bucket is full, from now or, during a pause, from its end: the tolerance plus `waitUs`,
-   * rounded up.
+   * The longest time until the bucket is full: the tolerance plus `waitUs`, rounded up. During a pause, this time is
+   * counted from the end of the pause.
    */
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
@@ -99,9 +99,9 @@ export interface CalendarRule extends RuleBase {
 }
 
 /**
- * A limit with a penalty. It counts units like an anchored {@link WindowRule}. A binding take that is rejected for lack
- * of units locks the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the
- * window.
+ * A limit with a penalty. It counts units like an anchored {@link WindowRule}. If a binding take is rejected for lack
+ * of units, the key is locked. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit
+ * or the window.
  */
 export interface LockRule extends RuleBase {
   readonly machine: 'lock';
@@ -227,7 +227,7 @@ export interface CalendarWindow<Raw = unknown> {
     | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
     | undefined;
   /**
-   * Makes the rule of a limit, whose `limit` must have been checked.
+   * Makes the rule of a limit. `options.limit` must have been checked.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID` if `algorithm`, `burst` or `anchor` is given
    */
@@ -243,7 +243,7 @@ export interface CalendarWindow<Raw = unknown> {
 /** The consequence of a rejection, as passed to the option `penalty`. `lockFor()` returns it. */
 export interface Penalty {
   /**
-   * Makes the rule of a limit, whose `limit` must have been checked.
+   * Makes the rule of a limit. `options.limit` must have been checked.
    *
    * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't be combined with `penalty`
    */
@@ -283,7 +283,7 @@ export interface Machine {
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   policy(name: string, rule: Rule): Policy;
   declared(rule: Rule): DeclaredNumbers;
-  /** After this many microseconds without a step, a count has no effect, so a store can delete it. */
+  /** Returns how long a count has an effect after its last step, in microseconds. After that, a store can delete it. */
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   receipt(answer: Answer, units: number): Receipt;
@@ -292,8 +292,8 @@ export interface Machine {
    */
   heldUs?(answer: Answer): number;
   /**
-   * Returns the receipt for the rest of a grant, after `given` units were given back. Omitted if it differs from
-   * `receipt` only in `units`.
+   * Returns the receipt for the rest of a grant, after `given` units were given back. Algorithms in which only `units`
+   * changes omit this method.
    */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -329,7 +329,10 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /** Finds the option whose callback supplies a property of {@link Given}. Faults name that property as `source`. */
+  /**
+   * Returns the option whose callback supplies a property of {@link Given}. `source` is the name of that property in
+   * faults.
+   */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
   /** Properties to set in the merged step, such as a cost that is not the sum of the two costs. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
@@ -381,10 +384,10 @@ export interface DenialMemory {
 }
 
 /**
- * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
- * if each can read the other's state unchanged. These do:
+ * Returns the code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a
+ * count only if each can read the other's state unchanged. These do:
  *
- * - buckets with the same tolerance in time, debt included, and the same denominator,
+ * - buckets with the same tolerance (including debt) and the same denominator,
  * - windows of the same kind and length, logs and limits on distinct items with the same window,
  * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
@@ -418,8 +421,8 @@ export function capacityOf(rule: Rule): number {
 }
 
 /**
- * Returns the rule for one process's share of the limit. Eight processes with a share of 1/8 together admit no more
- * than the limit.
+ * Returns the rule for one process's share of the limit. On average over time, eight processes with a share of 1/8
+ * together admit about as much as the limit allows.
  *
  * - Permits, limits by calendar and limits with a penalty become limit x share, rounded down, but at least 1.
  * - Claims don't change.

@@ -13,8 +13,8 @@ export interface ShelfStep<Rule, Count = unknown> {
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
   readonly count?: Count | undefined;
   /**
-   * The key's count on the store's other shelf. A new count starts as a copy of it, but permits are not copied. Steps
-   * on a shared count have this property even if its value is undefined.
+   * The key's count on the store's other shelf. If the step creates a count, that count starts as a copy of this one,
+   * but without its permits. A step on a shared count always has this property, even with the value undefined.
    */
   readonly other?: Count | undefined;
 }

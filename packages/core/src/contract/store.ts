@@ -42,8 +42,9 @@ export interface Store {
   /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if the store may charge
-   * a group for a moment before it rejects the group.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if the store may
+   * briefly charge a group that it then rejects. Other groups may be rejected because of that charge, and such
+   * rejections should not be cached for long.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
@@ -54,9 +55,9 @@ export interface Store {
    */
   domainOf?(step: Step): string;
   /**
-   * Called for each rule of a limiter before the first step under it; the declared rule comes first. A `reset` of a key
-   * then resets its counts under all these rules; without `register`, only under the step's rule. Must return at once
-   * and never throw.
+   * Called with each rule of a limiter before the first step under that rule; the declared rule comes first. If a store
+   * has this method, a `reset` of a key resets its counts under all these rules. If not, it resets only the count under
+   * the step's rule. Must return at once and never throw.
    */
   register?(limiter: string, rule: Rule): void;
   apply(

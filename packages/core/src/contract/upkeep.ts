@@ -50,8 +50,8 @@ export interface Upkeep<Held> {
   /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Held, lost: () => void): void;
   /**
-   * Keeps trying to write `value`, the response of a claim, together with `last`, the step that ends this claim. Stops
-   * when the value is written or `last` is no longer retried.
+   * Keeps trying to write `value`, the response that belongs to a claim. `last` is the step that ends the claim. The
+   * attempts stop when the value is written, or when `last` is no longer retried.
    */
   writeLater(last: Held, value: LateValue): void;
   /**
@@ -74,8 +74,8 @@ export interface Upkeep<Held> {
    */
   close(endUs: number): Promise<void>;
   /**
-   * Returns the steps that `ask` returns, which end a claim. The claim is no longer renewed once `ask` has returned
-   * them or has reported a fault.
+   * Calls `ask` for the steps that end a claim, and returns them. Once `ask` has returned steps or has reported a
+   * fault, the claim is no longer renewed.
    */
   endClaim<Context extends ClaimContext>(
     step: Held,

@@ -123,9 +123,9 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * If `clientIp` is missing and an enforcing limiter needed the address, releases `admission` and throws. If only
-   * limiters that don't enforce read the address, reports a fault. Call this after the guard, because the guard catches
-   * errors that limiters throw.
+   * Releases `admission` and throws if an enforcing limiter needed the address, but the option `clientIp` is missing.
+   * If only limiters that don't enforce needed it, reports a fault instead. Call this after the guard has decided,
+   * because the guard catches an error that is thrown while a limiter runs.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

@@ -15,8 +15,8 @@ interface WatchedResponse<Res> {
 }
 
 /**
- * Records `response` with `watcher`. `sendsBody` is false for HEAD. A value that is not a response, or whose body was
- * already read, is not recorded.
+ * Records `response` with `watcher`, and returns the response to send. `sendsBody` is false for HEAD. A value that is
+ * not a response, or whose body was already read, is not recorded.
  */
 export function watchResponse<Res extends WebResponse>(
   response: Res,

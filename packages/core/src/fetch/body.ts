@@ -83,7 +83,8 @@ function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promi
 }
 
 /**
- * A body that is read as a stream. `request.clone()` replaces the original stream, so only the first read looks it up.
+ * A body that is read as a stream. The original stream is looked up at the first read, because `request.clone()` may
+ * have replaced it before.
  */
 class WatchedBody implements WebSource {
   private reader: WebReader | undefined;

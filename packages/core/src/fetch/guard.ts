@@ -65,8 +65,8 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 }
 
 /**
- * Limits for any handler of a `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted,
- * so answer them before the guard. If the handler does work for `OPTIONS`, set `preflights: 'count'`.
+ * Limits for any handler of a `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights reach the
+ * handler uncounted. Answer them before the guard, or set `preflights: 'count'` if the handler does work for `OPTIONS`.
  *
  * @throws SpillwayError for invalid options, like `createGuard`. Requests can throw `SPW_ADDRESS_REQUIRED`.
  * @example

@@ -19,7 +19,7 @@ interface Shared<Raw> {
   readonly keeper: Keeper<Raw> | undefined;
 }
 
-/** Every request creates an admission. `declare` avoids initializing its properties twice. */
+/** `declare` avoids initializing the properties twice. This matters, because every request creates an admission. */
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
@@ -97,7 +97,9 @@ export class GuardAdmission<Raw> implements Admission {
     return this.endTurns(end, false);
   }
 
-  /** The name of a limiter whose count was charged twice: by this admission and by `other`, of another guard. */
+  /**
+   * Returns the name of a limiter whose count was charged by this admission and by `other`, which is of another guard.
+   */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));

@@ -104,7 +104,10 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.releases.drain();
   }
 
-  /** Logs a warning if no request arrives. Adapters don't call it if their framework runs the guard for every route. */
+  /**
+   * Turns on the warning about a guard that receives no requests. Adapters whose framework runs the guard for every
+   * route don't call this.
+   */
   expectRequests(): this {
     this.parts.presence.expect();
     return this;

@@ -12,7 +12,10 @@ export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly settled: Settled | undefined;
 }
 
-/** Created for each limiter and request. `declare` avoids initializing its properties twice. */
+/**
+ * `declare` avoids initializing the properties twice. This matters, because each request creates a turn for each
+ * limiter.
+ */
 export class Turn<Raw> {
   declare readonly limiter: Limiter<Raw>;
   declare readonly request: LimitRequest<Raw>;

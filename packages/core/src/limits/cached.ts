@@ -17,7 +17,7 @@ export interface CachedOptions {
   /** How long a value is fresh: 1 ms to 24 h. Default `'30s'`. */
   readonly ttl?: Duration | undefined;
   /**
-   * For this long after `ttl`, a stale value is returned while it is reloaded or reloads fail: 0 ms to 7 d. After that,
+   * For this long after `ttl`, calls return the stale value and reload it in the background: 0 ms to 7 d. After that,
    * callers wait for the load. Default `'5m'`.
    */
   readonly staleFor?: Duration | undefined;
@@ -42,7 +42,10 @@ export interface Cached<Value> {
    */
   invalidate(key: string): void;
   invalidateAll(): void;
-  /** The age in milliseconds of the oldest value that was returned in the last one to two minutes, for a gauge. */
+  /**
+   * The age in milliseconds of the oldest value that was returned recently (in the last one to two minutes), for a
+   * gauge.
+   */
   readonly oldestMs: number;
 }
 

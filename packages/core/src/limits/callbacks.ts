@@ -12,7 +12,10 @@ import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/** The prefix of client addresses. It keeps them apart from keys that apps choose: see {@link asKey}. */
+/**
+ * The first character of a key that is a client address. It keeps such keys apart from keys that apps choose: see
+ * {@link asKey}.
+ */
 const ADDRESS_MARK = '@';
 
 /** All requests with an unknown address share this key. */

@@ -20,8 +20,8 @@ export class LocalLink implements StoreLink {
   private readonly ownApply: SyncStore['apply'];
 
   /**
-   * @param ownApply the class's `apply`. If a test has replaced `store.apply`, for example with a spy, that is called
-   * instead
+   * @param ownApply the class's `apply`. If a test has replaced `store.apply`, for example with a spy, the replacement
+   * is called instead
    */
   constructor(store: OneStepStore, ownApply: SyncStore['apply']) {
     this.store = store;

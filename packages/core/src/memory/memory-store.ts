@@ -12,9 +12,9 @@ import { MAX_ENTRIES } from './shared-memory.js';
 export interface MemoryStoreOptions {
   /**
    * The most entries, 1 to 100,000,000: one for each bucket or window in use, and one for each request in a log or in
-   * flight. In a full store, new keys share counts, so they may be limited too early, never too late, and new
-   * idempotency keys are not accepted. Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, 180 MB with
-   * penalties, or 900 MB of idempotency keys).
+   * flight. In a full store, new keys share counts and may be limited too early, never too late; new idempotency keys
+   * are not accepted. Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, 180 MB with penalties, or 900 MB of
+   * idempotency keys).
    */
   readonly maxEntries?: number | undefined;
   /**
@@ -59,7 +59,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
 /**
  * A memory store that doesn't count new keys while it is full, so it rejects no caller for another caller's requests.
- * It has as many entries again for pauses and locks, which must apply to new keys too.
+ * When full, it still has room for `maxEntries` more pauses and locks, because these must apply to new keys too.
  */
 export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
   return new Memory(clock, maxEntries, undefined, 2 * maxEntries);

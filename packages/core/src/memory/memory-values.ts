@@ -65,7 +65,10 @@ export class MemoryValues implements SyncValues {
   }
 }
 
-/** The lengths in the text keep different names from colliding. */
+/**
+ * Returns a text that identifies a name. It contains the lengths of the limiter and the key, so different names have
+ * different texts.
+ */
 function textOf({ limiter, key, id }: ValueName): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${id}`;
 }

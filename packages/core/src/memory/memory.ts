@@ -28,7 +28,10 @@ export class Memory implements OneStepStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** If given, a full store counts no new keys, but holds pauses and locks up to this many entries. */
+  /**
+   * Only in a `forgivingMemory`: pauses and locks are added up to this many entries, other counts only up to
+   * `maxEntries`.
+   */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share. There, `idempotency()` creates the values. */
@@ -99,7 +102,9 @@ export class Memory implements OneStepStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /** Separate from {@link performOn}, because calls on a known class are faster than calls through `Shelf`. */
+  /**
+   * Like {@link performOn}, but only for buckets, because calls on a known class are faster than calls through `Shelf`.
+   */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);
@@ -147,7 +152,7 @@ export class Memory implements OneStepStore {
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is renewed and released in the count
-   * that granted it. The permits of the key are those in its own and in the shared count.
+   * that granted it. The limit applies to the permits in the key's own count and in the shared count together.
    */
   private performShared(
     step: Step,

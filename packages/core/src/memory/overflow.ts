@@ -7,7 +7,7 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each kind of limit (`rule.code`), and for each calendar. */
+/** The number of shared counts of each kind of limit. A kind is a `rule.code`, or a single calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 export class Overflow {
@@ -57,8 +57,9 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * Directs a step to a shared count. All limiters use the same shared counts, because an app may create a limiter for
- * each request. Only calendars are kept apart: a daily limit would reset the count of a monthly one after a day.
+ * Directs a step to a shared count. Limiters with the same algorithm use the same shared counts: if an app creates a
+ * limiter for each request, separate counts would fill the memory. Each calendar has separate shared counts, because a
+ * daily limit would reset the count of a monthly one after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
