@@ -21,10 +21,10 @@ export class Charge {
   private sentUnits: number;
   /** The units of `sentUnits` that were forgiven or lost, and so not charged. */
   private uncharged = 0;
-  /** The `put` steps that can refund the charges, newest last. */
+  /** For each charge, the step that would refund it. Newest last. */
   private readonly puts: Step[] = [];
   private waiting = 0;
-  /** The part of `waiting` that must be refunded once the store has charged it. */
+  /** How many of the units that wait to be resent are no longer owed. If the store charges them, they are refunded. */
   private surplus = 0;
   private inFlight = 0;
   private readonly whenAnswered: (() => void)[] = [];
@@ -54,9 +54,11 @@ export class Charge {
   }
 
   /**
-   * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
+   * Changes the charge to `units`. Returns the step to send, if any, or a promise if the step depends on an answer in
+   * flight.
    *
-   * If a second step is needed, it is sent in another call, because one group can't refund the same count twice.
+   * One call can't refund the same count twice. So if several refunds are needed, all but the first are sent here, each
+   * in a separate call.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
     if (units >= this.sentUnits || this.inFlight === 0) return this.stepsTo(units);
@@ -100,10 +102,10 @@ export class Charge {
    * Takes back `units` in this order:
    *
    * 1. units that were never charged
-   * 2. charges that wait to be resent, because the store may forgive them
+   * 2. charges that wait to be resent, which may never need a refund
    * 3. all other charges, newest first, because a bucket may have refilled older ones
    *
-   * Returns the `put` steps that refund the third kind.
+   * Returns the steps that refund the third kind.
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);
@@ -153,8 +155,8 @@ export class Charge {
   }
 
   /**
-   * Decides whether a failed step is resent. A step that certainly was not sent is always resent. If it may have been
-   * sent, a charge is resent once and may count twice, but a refund is not resent.
+   * Resends a failed step or gives it up. If the step certainly was not sent, it is resent. Otherwise, a charge is
+   * resent once and may then count twice, and a refund is given up.
    */
   private retry(step: Step, failure: Error, isLastTry: boolean): void {
     const isCharge = step.op === 'record';

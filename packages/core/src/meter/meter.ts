@@ -44,8 +44,8 @@ export interface Partially<Usage> {
 
 export interface PriceOptions {
   /**
-   * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so that no
-   * request is rejected forever, and small requests don't starve large ones.
+   * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, because a
+   * request that reserves the whole burst would starve among small ones.
    */
   readonly maxReserve?: number | undefined;
   /**
@@ -134,7 +134,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly floor: Floor<Usage>;
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** The settlements that must be resent, for each guard. A guard is identified by its `releases`. */
+  /** The settlements to resend, separately for each guard or keyed limiter. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {

@@ -1,4 +1,7 @@
-/** Resends settlements that did not reach the store. One memory limit holds for them and for lost releases. */
+/**
+ * Resends settlements that did not reach the store. They share a memory limit with permit releases that did not reach
+ * it.
+ */
 
 import { LostReleases, MAX_STEPS_PER_TURN } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';

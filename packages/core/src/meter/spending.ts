@@ -37,7 +37,7 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends. A call after the end takes effect at once, but only within one window. Only the first call
+   * the response ends. A call after that takes effect at once, unless a whole window has passed. Only the first call
    * counts; further calls return false. An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;

@@ -80,7 +80,7 @@ const STANDARD = ['Forwarded'] as const;
  */
 const SAMPLED = 100;
 
-/** The most entries that may all be from proxies. If there are more, some are probably from the client. */
+/** If X-Forwarded-For has more entries than this, some are probably from the client and not from proxies. */
 const MOST_HOPS = 5;
 
 export interface NoticeLog {

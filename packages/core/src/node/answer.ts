@@ -26,8 +26,8 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as the handler writes it. Middleware that is mounted before the guard, such as compression,
- * transforms the body later, and so transforms each replay too.
+ * Records the response as the handler writes it. The recording lacks the changes by middleware that is mounted before
+ * the guard, such as compression. Replays pass through that middleware too.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;

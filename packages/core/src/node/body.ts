@@ -3,7 +3,10 @@ import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
-/** `Buffer` exists only in Node-compatible runtimes. Only their streams have encodings other than UTF-8. */
+/**
+ * The global `Buffer`, which exists only in Node-compatible runtimes. In other runtimes, streams have no encoding
+ * except UTF-8.
+ */
 interface NodeGlobals {
   readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
 }
@@ -69,7 +72,10 @@ function isLossy(chunk: unknown, encoding: unknown): boolean {
 
 const LOSSLESS = ['latin1', 'hex', 'base64', 'base64url'];
 
-/** On HTTP/2, Node also emits `end` for reset streams, so the length is compared with `Content-Length`. */
+/**
+ * Whether the body has the length that `Content-Length` states. On HTTP/2, `end` doesn't show that the body is whole,
+ * because Node also emits it for reset streams.
+ */
 function isWhole({ headers }: NodeBody, length: number): boolean {
   const told = headers['content-length'];
   return told === undefined || Number(told) === length;

@@ -17,7 +17,7 @@ export class TimerDrift {
     this.spanMs = periodMs;
   }
 
-  /** A late call counts for every period that it missed. */
+  /** Call it when the timer fires. After several missed periods, the delay counts as one reading for each period. */
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
     // All due timers run before sockets are read. If other timers fill the loop, requests are late although this timer

@@ -14,8 +14,8 @@ const BUSY = 0.5;
  */
 const MEMORY_MS = 500;
 /**
- * A loop that was idle for less than this fraction counts as never idle, because polling the system for events takes
- * time too.
+ * A loop that was idle for less than this fraction counts as never idle, because the measured idle time includes
+ * polling the system for events.
  */
 const PAUSE = 0.01;
 /**
@@ -25,8 +25,8 @@ const PAUSE = 0.01;
  */
 const ACCEPTING_MS = 400;
 /**
- * The minimum weight of a delay. A loop that blocks on a disk uses little CPU, so without the minimum its delay would
- * hardly count.
+ * The minimum weight of a delay. The weight is the process's CPU share, which is small while the loop blocks on a disk.
+ * Without the minimum, such a delay would hardly count.
  */
 const LEAST_SHARE = 0.5;
 
@@ -38,7 +38,10 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** When an iteration last ended with no connection waiting: the loop had been idle, or had accepted none. */
+  /**
+   * When an iteration last ended without a queue of connections. There is no queue if the loop was idle or accepted no
+   * connection.
+   */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -100,7 +103,7 @@ export class WaitMeter {
   }
 }
 
-/** `cpuMs` is NaN if the host doesn't report CPU time. */
+/** The times of the loop between two readings. `cpuMs` is NaN if the host doesn't report CPU time. */
 interface Span {
   readonly activeMs: number;
   readonly idleMs: number;

@@ -72,7 +72,7 @@ class FaultLog {
 
 /**
  * The id of a fault. Faults with the same id share one log line per minute. A store fault affects all limiters, so its
- * id names none.
+ * id contains no limiter name.
  */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;

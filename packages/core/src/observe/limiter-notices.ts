@@ -12,7 +12,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore if these limiters have no store: how many of this process have none; otherwise 0 */
+/** @param withoutStore how many limiters of this process have no store; 0 if these limiters have a store */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],

@@ -2,7 +2,7 @@ import { SpillwayError } from '../base/errors.js';
 
 const SHORTEST_SECRET = 16;
 
-/** The error message must not show the secret. */
+/** Checks the option `secret`. The error message must not show the secret. */
 export function checkSecret(secret: string | undefined): void {
   if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
     return;

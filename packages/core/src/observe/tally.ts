@@ -232,7 +232,10 @@ export class Tally implements Observer {
     return sum;
   }
 
-  /** Number of controls whose settings are lost; undefined if no guard has reported a control. */
+  /**
+   * Number of controls (sources of live changes to limits) whose storage has lost the settings. Undefined if no guard
+   * has reported a control.
+   */
   get lostControls(): number | undefined {
     if (this.controls.size === 0) return undefined;
     let lost = 0;

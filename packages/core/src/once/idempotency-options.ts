@@ -25,8 +25,8 @@ type MayBeLater<T> = T | PromiseLike<T>;
 
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * The caller, as identified by your authentication; may be async. Keys of different callers never match. If it fails
-   * or returns no string of 1 to 8,192 UTF-16 units, the request gets a 503, or with `onStoreError: 'allow'` runs
+   * The caller, identified by your authentication; may be async. Keys of different callers never match. If the function
+   * fails or returns no string of 1 to 8,192 UTF-16 units, the request gets a 503, or with `onStoreError: 'allow'` runs
    * unprotected.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;

@@ -234,8 +234,8 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
 }
 
 /**
- * Returns a unique name of a claim. The two lengths show where each part ends. Without them, two claims could have the
- * same name.
+ * Returns a unique name of a claim. It starts with the lengths of limiter and key, because without the lengths, two
+ * claims could have the same name.
  */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;

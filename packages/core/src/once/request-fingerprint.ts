@@ -157,9 +157,9 @@ export async function compareRequests<Raw>(
 }
 
 /**
- * Compares two bodies. A body that cannot be compared counts as different. Without two digests of the same kind, only
- * the lengths are compared. The lengths of parsed multipart forms are compared too, because the parsed body may not
- * contain the files.
+ * Compares two bodies by their digests. Without two digests of the same kind, only the lengths are compared. For parsed
+ * multipart forms, both the digests and the lengths must be equal, because the parsed body may not contain the files. A
+ * body that cannot be compared counts as different.
  */
 function compareBodies<Raw>(
   note: Note,

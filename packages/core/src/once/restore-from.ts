@@ -234,8 +234,8 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 }
 
 /**
- * Returns the step that adds the missing units to a count. The store rejects it if more than half of these units were
- * added since the count was read. So the step can't pass twice, even if it is sent again.
+ * Returns the step that adds the missing units to a count. The store rejects the step if the count has grown by more
+ * than half of these units since it was read. So if the step is sent twice, it passes only once.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

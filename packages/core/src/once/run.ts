@@ -21,8 +21,8 @@ import {
 } from './stored-response.js';
 
 /**
- * For this time after the handler has responded, the claim stays open while a slow client receives the response. If the
- * client is done by then, one store call ends the claim and releases the permits.
+ * How long the claim stays open after the handler has responded, while a slow client still receives the response. If
+ * the client is done sooner, one store call both ends the claim and releases the permits.
  */
 const SLOW_CLIENT_MS = 1_000;
 
@@ -232,7 +232,7 @@ export class Run<Raw> implements ResponseWatcher {
   }
 }
 
-/** Replaces a response that was not recorded, because the handler failed or bypassed the recorder. */
+/** Returns the record of a response that is unknown because the handler failed or bypassed the recorder. */
 function failed(status = 500): AnswerRecord {
   return { status, fields: [], body: undefined };
 }

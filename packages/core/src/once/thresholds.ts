@@ -24,11 +24,9 @@ export interface Crossed {
   readonly limiter: string;
   readonly key: string;
   readonly threshold: number;
-  /**
-   * How many units the key had used when a decision crossed the share or, with a calendar, when this report was made.
-   */
+  /** How many units the key had used when a decision crossed the share. With a calendar: when this report was made. */
   readonly used: number;
-  /** The limit, with the numbers of the key's plan. */
+  /** The limit; with plans, that of the key's plan. */
   readonly limit: number;
   /** When the period ends, by the clock of the store, to the second. */
   readonly resetsAt: Date;
@@ -103,8 +101,8 @@ function isShare(share: unknown): boolean {
 interface Quiet {
   readonly nextCallUs: number;
   /**
-   * The known ends of the calendar period, by the clock of this process; empty for other windows. After a change of the
-   * period, rejections state the new end, while the store still has the old one.
+   * The known ends of the calendar period, by the clock of this process; empty for other windows. There can be several:
+   * after a change of the period, rejections state the new end, while the store still has the old one.
    */
   readonly endsUs: readonly number[];
   /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
@@ -120,8 +118,8 @@ const MOST_ENDS = 8;
 const SAME_US = 60_000_000;
 
 /**
- * A period that ends within this time may have ended before this process received the decision. So it is not reported,
- * unless the store has a count by calendar.
+ * If a window of a day or more ends within this time, it may have ended before this process received the decision. Then
+ * nothing is reported, unless the store has a count by calendar.
  */
 const LATEST_US = 1_000_000;
 

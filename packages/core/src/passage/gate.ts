@@ -118,7 +118,7 @@ export class Gate<Raw> {
     return this;
   }
 
-  /** Reports a fault that belongs to no limiter to `onFault`, or logs it. */
+  /** Passes a fault to `onFault`, or logs it. The fault belongs to no limiter. */
   readonly report = (error: unknown): void => {
     const { onFault, logger } = this.options;
     tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);

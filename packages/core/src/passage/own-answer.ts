@@ -15,7 +15,7 @@ const LATE = 'onRejected has not answered within 10 s, so the client got the def
 export interface RejectedResponse {
   /** Whether a response has begun. Its body may still be streaming. */
   isAnswered(): boolean;
-  /** Whether a callback can still respond after the function has returned. */
+  /** Whether a callback can still respond after `onRejected` has returned. */
   canAnswerLater(): boolean;
   sendRejection(): void;
   /** Gives the response an error status, for the app's error handler. */

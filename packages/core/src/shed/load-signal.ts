@@ -174,7 +174,8 @@ function watchSignal(signal: Signal, watcher: Watcher): void {
 }
 
 /**
- * A separate function, because a closure inside `watchSignal` could retain all variables there, including `watcher`.
+ * Returns a function that gets the watcher, if it still exists. That function is not written inside `watchSignal`,
+ * because it could then retain all variables there, including `watcher`.
  */
 function weakly(watcher: Watcher): () => Watcher | undefined {
   if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers before May 2025

@@ -168,7 +168,9 @@ class TextGroup {
   }
 }
 
-/** Leaves out counts whose text stays the same, such as an unused count that is reset. */
+/**
+ * Returns the changes to write. Counts whose text stays the same are left out, such as an unused count that is reset.
+ */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

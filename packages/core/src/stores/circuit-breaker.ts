@@ -30,8 +30,8 @@ const FIRST_SAMPLES = 10;
 const MARGIN_US = 10_000;
 
 /**
- * Outcomes of a call, and their offsets in a bucket. A bucket counts failed calls at FAILED, slow ones at SLOW, and all
- * calls at offset 0.
+ * Outcomes of a call. They are also offsets in a bucket, where offset 0 counts all calls, including failed and slow
+ * ones.
  */
 const HEALTHY = 0;
 const FAILED = 1;
@@ -447,8 +447,8 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether the fallback counters decide a step while the store is slow. The store still decides steps with `allow` or
- * `deny`, claims, releases, refunds, and steps of shapers, whose jobs wait anyway.
+ * Whether the fallback counters decide a step while the store is slow. The store still decides claims, releases,
+ * refunds, steps whose `onStoreError` is `allow` or `deny`, and steps of shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;

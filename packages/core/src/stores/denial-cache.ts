@@ -3,7 +3,7 @@
  * `retryAfterMs` has passed.
  *
  * Guards ask the cache before they call the store for several limits. If the cache knows that one of them rejects, the
- * call is saved. In a wrapper of the store, the cache would need the answers for all of them.
+ * call is saved. If the cache wrapped the store instead, it would have to answer for all of these limits.
  */
 
 import { measure } from '../algorithms/decide.js';
@@ -17,7 +17,10 @@ import type { Step } from '../contract/store.js';
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/** Maximum number of rules per limiter. Each plan may have a rule, and clients may be able to choose their plan. */
+/**
+ * Maximum number of rules per limiter. Each plan may have a rule, so clients that choose their plan could otherwise add
+ * any number.
+ */
 const MOST_CODES = 64;
 const SWEEP = 2;
 
@@ -72,8 +75,8 @@ export class DenialCache {
   }
 
   /**
-   * Caches the `answer` to `step` if it is a denial that lasts for a known time. A grant, or a `record`, evicts the
-   * entry of its key.
+   * Caches the `answer` to `step` if it is a denial that lasts for a known time. If the step was admitted, or charged
+   * without a check (`record`), evicts the entry of its key.
    *
    * @param askedUs when the store was called
    */

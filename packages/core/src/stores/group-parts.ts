@@ -67,8 +67,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
  * the others are refunded. Until then, these charges may cause rejections of other callers. Steps that count distinct
  * items only look them up at first, and add them in a second call once all parts pass.
  *
- * @param answerFailed answers the steps of a failed part. If omitted, a failed part fails the group, unless another
- * part rejects the group; the failed steps then get answers with `failure`
+ * @param answerFailed answers the steps of a failed part. If omitted, the group fails with the error. But if another
+ * part rejects the group, the failed steps get answers with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],

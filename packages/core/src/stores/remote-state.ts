@@ -25,7 +25,7 @@ export class RemoteState {
       : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
   }
 
-  /** The first user that requests the breaker determines its settings. */
+  /** Returns the breaker that all users share. Only the settings of the first call are used. */
   breaker(settings: BreakerSettings): CircuitBreaker {
     this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
     return this.circuitBreaker;
@@ -35,7 +35,7 @@ export class RemoteState {
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The state is created for the first user, whose `clock` applies to all users. */
+/** Returns the shared state of a store. Only the `clock` of the first call is used. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

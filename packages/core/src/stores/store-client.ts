@@ -93,7 +93,9 @@ export class StoreClient implements UpkeepClient<Step> {
   }
 }
 
-/** Maximum size of the releases that wait for a store to come back. During an outage, a million permits can end. */
+/**
+ * Maximum size of the releases that wait for a store to come back, because a million permits can end during an outage.
+ */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
 class SharedState {
@@ -110,7 +112,7 @@ class SharedState {
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
-/** The state is created for the first user, whose `clock` applies to all users. */
+/** Returns the shared state of a store. Only the `clock` of the first call is used. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;

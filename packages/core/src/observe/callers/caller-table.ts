@@ -1,6 +1,7 @@
 /**
- * The callers of one limiter in one slice of time. The first 50,000 requests are all counted. Of the requests after
- * them, a random sample is, so that counting costs least in a flood. Counts from the sample are confidence intervals.
+ * The callers of one limiter in one slice of time. The first 50,000 requests are all counted. Of later requests, only a
+ * random sample is counted, so that counting costs least in a flood. Counts from the sample are given as confidence
+ * intervals.
  */
 
 import type { CallerList } from './caller-list.js';
@@ -8,7 +9,7 @@ import { SpaceSaving } from './space-saving.js';
 
 const ALL_COUNTED = 50_000;
 
-/** The sample has one of so many requests. */
+/** The sample contains one in this many requests. */
 const ONE_OF = 64;
 
 /** The half width of the intervals, in standard deviations: one of about 15,000 counts is outside. */
@@ -53,8 +54,8 @@ export class CallerTable {
 }
 
 /**
- * The score interval of a Poisson count: the numbers of requests whose expected part in the sample differs from `count`
- * by at most `DEVIATIONS` times its own standard deviation.
+ * Returns a lower bound of a caller's requests, `count` of which are in the sample. It is the lower end of the score
+ * interval of a Poisson count, for `DEVIATIONS` standard deviations.
  */
 function lowest(count: number): number {
   return Math.floor(ONE_OF * (middle(count) - spread(count)));

@@ -5,8 +5,8 @@ import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
 export class LimiterRecord {
   readonly limiter: string;
   /**
-   * The number of publications that are due: two after each decision. Without a decision in between, the second one
-   * shows that the rate is 0.
+   * How many publications are due: two after each decision. If the second one has the same counts as the first, readers
+   * see that the rate is 0.
    */
   publications = 0;
   publishedAtUs = 0;

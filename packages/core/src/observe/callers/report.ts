@@ -21,7 +21,7 @@ export interface LimiterReport {
 
 /** Where reports are published: `redisReports(client)` of `@spillway/redis`. */
 export interface ReportSink {
-  /** Replaces the earlier reports of this process on these limiters. */
+  /** Publishes reports on these limiters, in place of earlier ones by this process. */
   publish(limiters: readonly LimiterReport[]): Promise<void>;
 }
 
