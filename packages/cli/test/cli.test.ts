@@ -11,7 +11,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { because, commandOnRedis } from './command.js';
 
 describe.skipIf(redisProgram === null)('spillway', () => {
-  const { redis, start, spillway, json, announce } = commandOnRedis();
+  const { redis, start, spillway, json, announce } = commandOnRedis('own');
 
   beforeEach(() => announce('api', 'other'));
 

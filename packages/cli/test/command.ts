@@ -1,4 +1,4 @@
-/** The real command, and a Redis with a password that it must never print. */
+/** The command, and a Redis with a password that it must never print. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +9,7 @@ import { redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { type RedisServer, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, expect, vi } from 'vitest';
+import { run } from '../src/run.js';
 
 export const COMMAND: string = join(import.meta.dirname, '..', 'dist', 'main.js');
 
@@ -23,11 +24,15 @@ interface Ended {
   readonly err: string;
 }
 
-/** Redis is empty before each test. */
-export function commandOnRedis() {
+/**
+ * Redis is empty before each test. With `own`, each command gets a process, as when a user types it. Otherwise it runs
+ * in the process of the tests, because starting processes would take most of their time.
+ */
+export function commandOnRedis(runs: 'here' | 'own' = 'here') {
   let server: RedisServer;
   let redis: Redis;
   let url: string;
+  let last: Promise<unknown> = Promise.resolve();
 
   beforeAll(async () => {
     if (!existsSync(COMMAND)) {
@@ -43,26 +48,26 @@ export function commandOnRedis() {
   });
   beforeEach(async () => void (await redis.flushall()));
 
-  function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     // Colours are as a test sets them, whatever the environment of the test run says.
     const { NO_COLOR, FORCE_COLOR, ...outer } = process.env;
-    const own = { ...outer, REDIS_URL: url, ...env };
-    return spawn(process.execPath, [COMMAND, ...args], { env: own, stdio: 'pipe' });
+    return { ...outer, REDIS_URL: url, ...env };
+  }
+
+  function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+    return spawn(process.execPath, [COMMAND, ...args], { env: environment(env), stdio: 'pipe' });
   }
 
   async function spillway(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-    const child = start(args, env);
-    let out = '';
-    let err = '';
-    child.stdout?.on('data', (text) => {
-      out += text;
-    });
-    child.stderr?.on('data', (text) => {
-      err += text;
-    });
-    const [code] = await once(child, 'close');
-    expect(out + err).not.toContain(PASSWORD);
-    return { code, out, err };
+    const ending =
+      runs === 'own'
+        ? inOwnProcess(start(args, env))
+        : last.then(() => runHere(args, environment(env)));
+    // Commands of one process would mix what they print, so they run one after another.
+    last = ending.catch(() => undefined);
+    const ended = await ending;
+    expect(ended.out + ended.err).not.toContain(PASSWORD);
+    return ended;
   }
 
   /** Like a process with these limiters and a control. */
@@ -96,4 +101,36 @@ export function commandOnRedis() {
     announce,
     announceRule,
   };
+}
+
+async function inOwnProcess(child: ChildProcess): Promise<Ended> {
+  const texts = { out: '', err: '' };
+  child.stdout?.on('data', (text) => {
+    texts.out += text;
+  });
+  child.stderr?.on('data', (text) => {
+    texts.err += text;
+  });
+  const [code] = await once(child, 'close');
+  return { code, ...texts };
+}
+
+async function runHere(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
+  const outer = process.env;
+  const texts = { out: '', err: '' };
+  const write = (name: 'out' | 'err') => (text: string | Uint8Array) => {
+    texts[name] += text;
+    return true;
+  };
+  const spies = [
+    vi.spyOn(process.stdout, 'write').mockImplementation(write('out')),
+    vi.spyOn(process.stderr, 'write').mockImplementation(write('err')),
+  ];
+  process.env = env;
+  try {
+    return { code: await run(args), ...texts };
+  } finally {
+    process.env = outer;
+    for (const spy of spies) spy.mockRestore();
+  }
 }

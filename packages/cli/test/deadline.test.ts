@@ -50,7 +50,7 @@ async function freezing(server: RedisServer): Promise<string> {
 }
 
 describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1', () => {
-  const { spillway } = commandOnRedis();
+  const { spillway } = commandOnRedis('own');
 
   async function timed(args: string[], url: string) {
     const fromMs = Date.now();

@@ -8,7 +8,7 @@ import { because, commandOnRedis } from './command.js';
 const RED = '\u001b[31m';
 
 describe.skipIf(redisProgram === null)('spillway', () => {
-  const { redis, start, spillway, announce } = commandOnRedis();
+  const { redis, start, spillway, announce } = commandOnRedis('own');
 
   beforeEach(() => announce('api'));
 
