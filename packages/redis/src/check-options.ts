@@ -8,7 +8,7 @@ interface Shared {
   readonly onFault?: unknown;
 }
 
-/** @param of names the function that takes these options, for messages */
+/** @param of how messages name the function that takes these options */
 export function checkRedisOptions<Options extends Shared>(
   options: Options,
   of: string,

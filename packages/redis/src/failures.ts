@@ -22,7 +22,9 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** Replies of a Cluster node if the keys of a call are in several slots, or another node owns a key or will own it. */
+/**
+ * Replies of a Cluster node that cannot run a call: its keys are in several slots, on another node, or moving there.
+ */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */

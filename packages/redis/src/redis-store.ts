@@ -174,8 +174,8 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * Clears all counts of the limiter and key. Counts for which this process has a rule are cleared in the order in
-   * which it makes calls. The other counts are cleared after Redis has listed them.
+   * Sends the steps. A reset clears all counts of its limiter and key: those for which this process has a rule together
+   * with the steps, the others after Redis has listed them.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -8,7 +8,7 @@ export type HostFetch = typeof globalThis extends {
   ? (...args: Args) => Promise<Res>
   : (input: unknown, init?: WebInit) => Promise<WebResponse>;
 
-/** Options of the job that waits for a call's slot. `Pace` is a union of names if the shaper has several paces. */
+/** The priority and cost of a call. If the shaper has several paces, `Pace` is a union of their names. */
 export type CallPace<Pace extends string = never> = Omit<ScheduleOptions<Pace>, 'signal'>;
 
 /** `fetch` with an additional property `pace` in `init`. */
@@ -116,8 +116,8 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 }
 
 /**
- * Whether this code may follow redirects in place of `fetch`. It may not in browsers, because they hide the target of a
- * redirect. It may not with `integrity`, because only the runtime knows to which response that applies.
+ * Whether this code may follow redirects in place of `fetch`. In browsers it may not, because they hide the target of a
+ * redirect. With `integrity` it may not either, because only the runtime knows which response to check.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
@@ -146,7 +146,7 @@ function copyInit(init: WebInit): WebInit {
   };
 }
 
-/** Copies a request, which consumes the body of the original, as `fetch` does. */
+/** Copies a request. Like `fetch`, this consumes the body of the original. */
 function copyRequest(request: object): object {
   const { Request } = hostClasses();
   // A Request of another library works only with the `fetch` of that library.

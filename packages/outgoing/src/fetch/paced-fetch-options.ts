@@ -37,12 +37,12 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly timeout?: Duration | undefined;
   /**
-   * The longest pause that a response can cause: 1 ms to 24 h, but at least one period of the shaper. Default `'1m'`.
+   * The longest pause that a response can cause: 1 ms to 24 h. Values below the shaper's period are raised to it.
+   * Default `'1m'`.
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, 0 to 1: a share of the pause or, after a spent quota, of one period.
-   * Default 0.2.
+   * The longest random addition to a pause, 0 to 1 times the pause. After a spent quota, 0 to 1 periods. Default 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */

@@ -19,7 +19,7 @@ import { markRedirected, redirectedCall } from './redirects.js';
  *   `Retry-After` is handled like a 429, because GitHub limits rates with it.
  * - A 429 without these headers pauses the key until the reset in the `RateLimit` headers. If a 429 or 503 states no
  *   time, the pause lasts 1 s, doubled with each such rejection in a row.
- * - If the `RateLimit` headers (drafts 6 to 11) of another response show no remaining units, the key is paused until
+ * - If the `RateLimit` headers (drafts 6 to 11) of any other response show no remaining units, the key is paused until
  *   the reset.
  *
  * Calls take the arguments of `fetch`, plus `pace` with the priority and cost of the call. A signal also aborts the

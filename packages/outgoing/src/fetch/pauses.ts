@@ -74,7 +74,9 @@ export class Pauses {
   private readonly hostPauses: HostPauses;
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
-  /** The time from a response that shows a spent quota until its pause is stored, as last measured. */
+  /**
+   * The delay of the last pause for a spent quota: the time from the response to the stored pause. 0 before the first.
+   */
   private pauseLagMs = 0;
   /** How long the store took to save the last pause; undefined before the first pause. */
   private storeMs: number | undefined;
@@ -89,7 +91,9 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  /** If the response is a rejection or shows a spent quota, pauses the key, or for a 503 the host. Never throws. */
+  /**
+   * Pauses the key if the response is a rejection or shows a spent quota. A 503 pauses the host instead. Never throws.
+   */
   async handleResponse(
     key: string,
     host: string,
@@ -204,7 +208,8 @@ export class Pauses {
   }
 
   /**
-   * How long other processes may go on starting calls after a response, because they don't know about its pause yet.
+   * How long it takes from a response until all processes know the pause that it causes. Until then, they may start
+   * calls.
    */
   private propagationMs(): number {
     const { pauseLagMs, storeMs } = this;

@@ -6,12 +6,12 @@
  * 1. *Calls that the response does not count yet.* While the response was in flight, the shaper started other calls: at
  *    most one per period, and fewer than `maxConcurrent`. More calls start until all processes know about a pause. The
  *    quota counts as spent when these calls can use all remaining units.
- * 2. *Time in flight.* The fastest call so far shows the latency of the network. If this call took longer, the
- *    difference is subtracted from the time that the response states.
+ * 2. *Time in flight.* The fastest call so far shows the latency of the network. If the call of this response took
+ *    longer, the difference is subtracted from the time that the response states.
  * 3. *Rounded seconds.* Headers state whole seconds, so a client that waits as stated wastes a part of each window. But
  *    the shaper starts at most one call per period: if a response shows 9 more used units than the first response of
  *    its window, at least 9 periods of the window have passed. The wait is shortened by that time, but by at most one
- *    second, or two if it is the difference of two dates.
+ *    second. If the wait is the difference of two dates, two seconds are allowed.
  * 4. *The pace is a wait, too.* At its own pace, the shaper needs some time to start the calls for the remaining units
  *    and one more. If the window ends within that time, no pause is needed.
  *
@@ -54,7 +54,7 @@ export class Quota {
   private maxima = new Map<string, Maximum>();
   private fastestMs = Number.POSITIVE_INFINITY;
   private rejectedMs = Number.NEGATIVE_INFINITY;
-  /** Until when waits get the margin; without a margin, the time of the last rejection. */
+  /** Waits get the margin until this time. Without a margin, this is the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
   private margin = FIRST_MARGIN;

@@ -10,7 +10,7 @@ export interface Remaining {
   readonly units: number;
   /** Seconds until more units are available, or until the remaining units expire: from 0, possibly Infinity. */
   readonly seconds: number;
-  /** How many seconds {@link seconds} may be too long, because it was rounded. */
+  /** {@link seconds} was rounded, and may be too large by this number. */
   readonly excess: number;
   /** The whole limit, if the response has only one limit and states it. */
   readonly limit?: number | undefined;
@@ -20,8 +20,8 @@ export interface Remaining {
 const MAX_LENGTH = 4096;
 
 /**
- * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). Never throws, because the response of a
- * custom `fetch` may have no headers.
+ * Returns a reader of headers. It trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). It
+ * never throws, even if the response of a custom `fetch` has no headers.
  */
 export function safeHeaders(headers: unknown): ResponseHeaders {
   return {
@@ -74,8 +74,8 @@ export function readRemaining(
 }
 
 /**
- * The quota that `RateLimit-Policy` states, if it has only one policy. With several policies, the right one is unknown,
- * because the headers can name the same limit differently.
+ * The quota that `RateLimit-Policy` states, if it has only one policy. With several policies, it is unknown which one
+ * the remaining units belong to, because the two headers can name the same limit differently.
  */
 function onlyQuota(headers: ResponseHeaders): number | undefined {
   const field = headers.get('ratelimit-policy');

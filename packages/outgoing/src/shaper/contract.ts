@@ -64,8 +64,8 @@ export interface ScheduleOptions<Pace extends string = never>
 export interface RunningJob<Pace extends string = never> {
   /**
    * Corrects the cost of the job when its real units are known. Units above the cost are charged, and delay later jobs
-   * by at most `maxWait`. Unused units are given back, unless a later slot of that pace is already taken. With several
-   * paces, only those that `units` names are corrected. Each pace can be settled once; later calls do nothing.
+   * by at most `maxWait`. Unused units are given back, unless a later slot of the same pace is already taken. With
+   * several paces, only those that `units` names are corrected. Each pace can be settled once; later calls do nothing.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    */

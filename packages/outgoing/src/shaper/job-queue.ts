@@ -24,7 +24,7 @@ import { type Booked, newLease, type Permit, type Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
-/** A valid slot can seem to be this much too far in the future, because the clock of the store is only estimated. */
+/** A valid slot can seem to start this much too late, because the clock of the store is only estimated. */
 const SLACK_US = 1_000_000;
 
 /** How long to wait after a rejection or a failure before asking the store again for slots of accepted jobs. */
@@ -107,7 +107,10 @@ export class JobQueue {
     return isEmpty && !isBusy && endUs <= nowUs && pause.isSent(nowUs);
   }
 
-  /** When {@link runDue} has something to do, or the queue becomes idle. Infinity if the queue waits for an answer. */
+  /**
+   * The next time at which {@link runDue} has something to do or the queue becomes idle. Infinity if the queue waits
+   * for an answer.
+   */
   dueUs(nowUs: number): number {
     const { pause } = this;
     const dueUs = Math.min(
@@ -207,10 +210,7 @@ export class JobQueue {
     return slot;
   }
 
-  /**
-   * Counts the start of a reservation on its slot. Returns the time at which the work may start, by this process's
-   * clock.
-   */
+  /** Returns the time at which the work of a reservation may start, by this process's clock. Counts that start. */
   reserveSlot(slot: Slot, nowUs: number): number {
     const startUs = Math.max(this.startUs(slot), nowUs);
     this.countStart(slot, startUs, nowUs);
@@ -338,8 +338,8 @@ export class JobQueue {
   }
 
   /**
-   * When the oldest job is rejected unless it has started. This is some time after its deadline, because a job may
-   * start later than its slot.
+   * The time at which the oldest job is rejected if it has not started. This is some time after the job's deadline,
+   * because a job may start later than its slot.
    */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
@@ -455,7 +455,7 @@ export class JobQueue {
     return booked;
   }
 
-  /** Call this when no job waits for a permit any more. Ends the booking, if there is one. */
+  /** Ends the booking of a permit, if there is one. Call this when no job waits for a permit any more. */
   private endWait(): void {
     this.lacksPermitSinceUs = Infinity;
     if (this.booking) this.permits?.endBooking(this.key, this.booking);
@@ -466,7 +466,8 @@ export class JobQueue {
    * How many slots to take at once. With `maxConcurrent`, this is at most the number of free permits, or half of it if
    * other processes want permits too.
    *
-   * @param running unknown before the first take, and if the last slot was taken with a reused permit
+   * @param running how many permits are taken in all processes; undefined before the first take, and if the last slot
+   * was taken with a reused permit
    * @param taken how many slots were just taken
    */
   private maxRefill(running: number | undefined, taken: number): number {
@@ -549,8 +550,8 @@ export class JobQueue {
   }
 
   /**
-   * Whether the fallback granted this slot inside a pause. It may have had no room for the pause, or granted the slot
-   * before it heard of the pause.
+   * Whether the fallback granted this slot inside a pause. The fallback may have been too full to store the pause, or
+   * it heard of the pause too late.
    */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);

@@ -84,9 +84,9 @@ export class Job {
   }
 
   /**
-   * Runs the work. The promise settles as the work does, or as soon as the job is aborted. Call it after
-   * `await job.ready`, in the function that `schedule` calls: it has the async context of the caller of `schedule`, in
-   * which the work must run.
+   * Runs the work. The promise settles as the work does, or as soon as the job is aborted. The work must run in the
+   * async context of the caller of `schedule`. So call this in an async function that `schedule` calls, when {@link
+   * ready} has resolved.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {

@@ -29,14 +29,19 @@ export class LocalPace {
     return this.lastUs;
   }
 
-  /** The earliest start on this slot that still keeps the pace after the counted starts. */
+  /**
+   * The time from which the bucket has enough units for a start on this slot; -Infinity if it does not limit the slot.
+   */
   earliestUs(slot: Slot): number {
     if (slot.isLocal || this.fullUs === -Infinity) return -Infinity;
     const { cost, rule } = this.stepOf(slot);
     return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
-  /** Counts a start, unless the store granted its slot for a time that keeps this pace. */
+  /**
+   * Counts a start. If the store granted the slot, and the bucket has enough units at the slot's time, the start is
+   * left out, because the store counts it.
+   */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);

@@ -86,7 +86,10 @@ export class Paces {
     return this.all.length === 1 ? stepOf(this.first, 'take', key, units[0] as number) : undefined;
   }
 
-  /** Steps that take a slot only if it is due soon, because the permit taken with it would be unused until then. */
+  /**
+   * Steps that take a slot only if it is due soon. Otherwise the permit that is taken with the slot would be unused for
+   * long.
+   */
   dueStepsOf(key: string, cost: Cost): readonly Step[] {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }

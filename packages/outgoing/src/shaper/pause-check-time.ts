@@ -33,7 +33,7 @@ export class PauseCheckTime {
 
   /**
    * When to check before a start at `startUs` by this process's clock. While a pause is likely, this is as late as
-   * possible.
+   * possible. Otherwise it is at least {@link CHECK_AHEAD_US} before the start.
    */
   checkUs(startUs: number): number {
     const isLikely = startUs < this.lastPauseUs + LIKELY_US;

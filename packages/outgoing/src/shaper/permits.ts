@@ -27,12 +27,16 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * A process that holds no permit books the next one when it has waited this many turns of another process. With 1, so
- * many processes compete for bookings that some waits are as long as without.
+ * A process that holds no permit books the next one after this many turns. A turn is the time for which another process
+ * may keep a permit. With 1, so many processes would compete for the booking that some would wait as long as without
+ * bookings.
  */
 const BOOK_AFTER = 2;
 
-/** How much more often a process with a booking asks. The store keeps at most one booking of a key. */
+/**
+ * A process with a booking waits only this part of the usual time before it asks again. This causes few calls, because
+ * a key has at most one booking.
+ */
 const BOOKED_PART = 1 / 10;
 
 /** The store forgets a booking and its permit after this time, unless they are renewed. */
@@ -129,7 +133,9 @@ export class Permits {
     return undefined;
   }
 
-  /** The step that reads whether a process has a booking. Without other processes, there are no bookings. */
+  /**
+   * The step that reads whether a process has a booking. Undefined with a store in memory, which no other process uses.
+   */
   bookingStep(key: string): Step | undefined {
     return this.client.store.sync ? undefined : bookingOf(this.lookStep(key));
   }
@@ -142,9 +148,9 @@ export class Permits {
   }
 
   /**
-   * Books the next permit, or renews the booking. A booking is a permit beyond the limit, held together with the only
-   * permit of a second count. When another permit has been released, no more are held than the limit allows. So no
-   * other process can take that one, and this process takes it under the lease of its booking.
+   * Books the next permit, or renews the booking. A booking takes one permit above the limit, and only one process can
+   * have a booking. When another process releases a permit, as many are still taken as the limit allows. So nobody else
+   * gets one, and this process uses the permit of its booking.
    */
   book(key: string, lease: Lease): Eventually<Booked> {
     const steps = this.bookingSteps(key, lease);
@@ -162,7 +168,7 @@ export class Permits {
     return this.pending.track(answered);
   }
 
-  /** Ends a booking. Gives the permit back as well, unless it has been taken. */
+  /** Ends a booking. Without `permit`, no job uses the booked permit, so it is given back too. */
   endBooking(key: string, lease: Lease, permit?: Permit): void {
     const steps = this.bookingSteps(key, lease);
     this.giveBack(permit ? steps.slice(1) : steps);
@@ -200,7 +206,9 @@ export class Permits {
     return this.heldByKey.get(key) ?? 0;
   }
 
-  /** How many more permits this process may take. The store may not know those that were taken while it failed. */
+  /**
+   * How many more permits this process may take. Its own permits count as taken even if the store does not know them.
+   */
   leftFor(key: string, running: number): number {
     return this.live.ruleFor(key).rule.limit - Math.max(running, this.heldOf(key));
   }

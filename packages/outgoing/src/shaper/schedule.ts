@@ -3,8 +3,8 @@
  *
  * Invariant: if the jobs of one cost took their slots in order of arrival, each would start before its deadline. A new
  * job is accepted only if there is a free slot before its deadline. A job of higher priority overtakes an older job
- * only if that job can still start before its deadline on the next slot. So no job starves. With `isStrict`, jobs start
- * by rank instead.
+ * only if the older one can still start before its deadline on the next slot. So no job starves. With `isStrict`, jobs
+ * start by rank instead.
  */
 
 import { Heap } from './heap.js';

@@ -40,7 +40,7 @@ export interface PaceNumbers {
   readonly burst?: number | undefined;
 }
 
-/** Options of every shaper: how many jobs run at once, and how long and how many jobs may wait. */
+/** Options of every shaper: how many jobs may run at once, how many may wait, and for how long. */
 export interface QueueOptions {
   /**
    * Name in the store: 1 to 64 printable ASCII characters, counting the suffix that the shaper appends (`/permits`, or

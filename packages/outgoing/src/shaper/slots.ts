@@ -76,7 +76,7 @@ export interface SlotAnswer {
   readonly slot: Slot | undefined;
   /** How long until a job of this cost may start; Infinity if unknown. */
   readonly waitMs: number;
-  /** With `maxConcurrent`: how many permits are taken, and whether no permit was left for this job. */
+  /** With `maxConcurrent`: how many permits are taken, in all processes; undefined if unknown. */
   readonly running: number | undefined;
   readonly lacksPermit: boolean;
 }
@@ -103,8 +103,8 @@ export class SlotClient {
   private readonly phase: number;
 
   /**
-   * @param phase how far into a period the fallback starts, from 0 up to 1. With equal phases, all processes of an idle
-   * fleet would start jobs together when the store fails.
+   * @param phase the fallback delays its slots by this fraction of the longest delay, from 0 up to 1. With equal
+   * fractions, all processes of an idle fleet would start jobs together when the store fails.
    */
   constructor(
     client: DirectClient,
@@ -315,7 +315,7 @@ export class SlotClient {
   }
 }
 
-/** The slot that a plain take was granted. */
+/** Makes the slot from the answer to a step of {@link SlotClient.plainTake}. */
 export function slotOf(step: Step, answer: QueueAnswer, cost: Cost): Slot {
   const { key, rule } = step;
   const at = new Instant(startUsOf(rule as QueueRule, answer), undefined);

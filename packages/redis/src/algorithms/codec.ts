@@ -21,7 +21,7 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
 export interface Codec<R extends Rule = Rule> {
   /** Identifies the algorithm in a call. The letters of the bucket and the queue are also written in takes.lua. */
   readonly letter: string;
-  /** The letter for rules with debt, if their steps are encoded with more numbers than other rules of the algorithm. */
+  /** The letter for rules with debt, if a step of such a rule is encoded with more numbers than other steps. */
   readonly debtLetter?: string;
   /** The Lua code of the algorithm, in the order in which it must run. */
   readonly lua: readonly string[];

@@ -15,7 +15,7 @@ export class GroupCalls {
   private readonly encoder = new Encoder();
   private inFlight = 0;
 
-  /** @param again puts a group into a batch again; called for each group that had to wait, once the client is ready */
+  /** @param again called with each group that had to wait, once the client is ready; adds the group to a new batch */
   constructor(
     transport: Transport,
     script: Script,

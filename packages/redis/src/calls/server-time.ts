@@ -57,8 +57,8 @@ export class ServerTime implements Clock {
 }
 
 /**
- * The maximum number of nodes, more than any cluster has. At this number, all are dropped, so old addresses do not
- * accumulate.
+ * The maximum number of nodes to remember, more than any cluster has. When it is reached, all are forgotten, so old
+ * addresses do not accumulate.
  */
 const MOST_NODES = 1_000;
 

@@ -10,7 +10,7 @@ export interface RedisClient {
   readonly state: string;
   /** Whether all keys of a call must be in one hash slot. Default false. */
   readonly isCluster?: boolean;
-  /** The default of the store's option `coalesce`: false if requests must not share a promise. */
+  /** The default of the store's option `coalesce`. Set this to false if requests must not share a promise. */
   readonly coalesce?: boolean;
   /**
    * Runs the cached script with this SHA-1. Rejects with Redis's own message, such as `NOSCRIPT …` for an unknown

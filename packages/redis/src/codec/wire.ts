@@ -61,8 +61,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 }
 
 /**
- * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. The form is the same
- * in shadow mode, because a rejection makes a difference only to other steps of a group.
+ * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. Shadow mode is left
+ * out, because it matters only to the other steps of a group. Undefined for other groups.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];

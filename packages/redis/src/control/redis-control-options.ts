@@ -64,7 +64,7 @@ export interface RedisControl extends Control {
    * ones. Settings of single keys stay (see `clearKey`).
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
-  /** Blocks a key, written as the limiter counts it. An address is `@` and its canonical text. */
+  /** Blocks a key. Write the key as the limiter counts it: an address is `@` and its canonical text. */
   block(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /** Lets a key pass: the limiter neither rejects nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
@@ -115,9 +115,9 @@ export interface RedisControl extends Control {
   /** Removes all live settings, including those that Redis has lost. The declared settings apply again. */
   clearAll(note: ChangeNote): Promise<void>;
   /**
-   * Writes back live settings that Redis has lost: the unexpired ones of the newest revision that any process still
-   * follows. `force` overwrites settings that were set after the loss. A change, such as `set`, restores lost settings
-   * too.
+   * Writes back the live settings that Redis has lost, except expired ones. Of the revisions that processes still
+   * follow, the newest is used. `force` overwrites settings that were set after the loss. A change, such as `set`,
+   * restores lost settings too.
    */
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
   /**

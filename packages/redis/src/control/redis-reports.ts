@@ -32,7 +32,7 @@ export interface ProcessReport {
 export interface RedisReports extends ReportSink {
   /**
    * The reports of all processes, at most 1,000, the latest first. A process that has ended stays in the list for 15
-   * minutes. Its callers of the last minute stay for one minute. Rejects with `SPW_STORE_UNAVAILABLE`,
+   * minutes. After one minute, its lists for the last minute are empty. Rejects with `SPW_STORE_UNAVAILABLE`,
    * `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
    *
    * @param limiter reads only the reports about this limiter

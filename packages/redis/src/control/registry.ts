@@ -34,8 +34,8 @@ export class Registry {
   }
 
   /**
-   * A reset must clear all counts that a limiter has for a key. Returns the resets of the other counts for which this
-   * process has a rule.
+   * Completes the resets in `steps`: returns resets of the limiters' other counts for the same keys, as far as this
+   * process has rules for them.
    */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));

@@ -69,7 +69,7 @@ export interface App<Guard> {
   readonly guards?: readonly Guard[];
   /** Routes, mounted in this order. Default: `hello` for every path. */
   readonly routes?: readonly Route<Guard>[];
-  /** Middleware before the guards that receives Node's response. */
+  /** Middleware that runs before the guards and receives Node's response. */
   readonly before?: (res: ServerResponse) => void;
   readonly onError?: (error: Error) => Sent;
 }

@@ -12,8 +12,8 @@ const LATE = /^onRejected has not answered within 10 s/;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * For each faulty function: a title, the function, and the fault that is reported if the framework passes a `next`. If
- * a framework without `next` gets another fault, that fault comes last.
+ * For each faulty function: a title, the function, and the fault that is reported if the framework passes a `next`. A
+ * fourth item is the fault that is reported without a `next`, if it differs.
  */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
