@@ -8,7 +8,7 @@ interface Shared {
   readonly onFault?: unknown;
 }
 
-/** @param of how messages name the function that takes these options */
+/** Checks the options of a function, whose name `of` appears in error messages. */
 export function checkRedisOptions<Options extends Shared>(
   options: Options,
   of: string,

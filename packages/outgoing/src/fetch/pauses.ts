@@ -267,7 +267,8 @@ const FRESH_MS = CHECK_AHEAD_US / 1_000;
 const RESOLVED: Promise<void> = Promise.resolve();
 
 /**
- * When the slot of a call has come, the call waits for an answer of the store for at most this fraction of a period.
+ * If the slot of a call comes before the store has answered, the call waits for the answer, for at most this part of a
+ * period.
  */
 const PATIENCE = 1 / 4;
 

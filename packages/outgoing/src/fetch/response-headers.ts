@@ -8,7 +8,7 @@ export interface Remaining {
   /** The name of the limit. It is only used to find the same limit in the next response. */
   readonly name: string;
   readonly units: number;
-  /** Seconds until more units are available, or until the remaining units expire: from 0, possibly Infinity. */
+  /** Seconds until the limit is reset: from 0, possibly Infinity. */
   readonly seconds: number;
   /** {@link seconds} was rounded, and may be too large by this number. */
   readonly excess: number;

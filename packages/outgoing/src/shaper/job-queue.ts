@@ -40,7 +40,8 @@ const MAX_REFILL = 256;
 const CONTENDED_US = 1_000_000;
 
 /**
- * How long to wait before asking again for a slot that is not due yet. After that, one call may get several due slots.
+ * How long to wait before asking again for a slot that is not due yet. By then, several slots may be due, and one call
+ * gets them all.
  */
 const DUE_PAUSE_US = 25_000;
 
@@ -63,7 +64,7 @@ export class JobQueue {
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
   private contendedUntilUs = -Infinity;
-  /** Since when no permit was free for a job; Infinity if one was free the last time. */
+  /** The time since which no permit was free for a job; Infinity if the last call found one. */
   private lacksPermitSinceUs = Infinity;
   /** The lease of the booked permit. */
   private booking: Lease | undefined;
@@ -595,8 +596,8 @@ export class JobQueue {
   }
 
   /**
-   * Notices when the store has lost its data: it then grants a slot that comes before slots granted earlier. From then
-   * on, the queue delays all slots of the store by the same time, so that they come after the earlier ones.
+   * Notices that the store has lost its data, because the new slot comes before slots granted earlier. From then on,
+   * the queue delays all slots of the store by the same time, so that they come after the earlier ones.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.

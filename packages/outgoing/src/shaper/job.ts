@@ -85,8 +85,8 @@ export class Job {
 
   /**
    * Runs the work. The promise settles as the work does, or as soon as the job is aborted. The work must run in the
-   * async context of the caller of `schedule`. So call this in an async function that `schedule` calls, when {@link
-   * ready} has resolved.
+   * async context of the caller of `schedule`. So call this in an async function that `schedule` calls, when
+   * {@link ready} has resolved.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {

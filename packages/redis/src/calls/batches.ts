@@ -67,8 +67,8 @@ export class Batches {
 }
 
 /**
- * Splits groups by hash slot, because a script call must not span slots. A call has one deadline, so background groups
- * (`isBackground`) share calls only with groups that have the same deadline.
+ * Splits groups by hash slot, because a script call must not span slots. Background groups (`isBackground`) are also
+ * split by deadline, because a call has only one.
  */
 function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   const first = groups[0] as Group;

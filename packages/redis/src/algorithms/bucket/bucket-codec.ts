@@ -10,9 +10,7 @@ import {
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
-/**
- * The longest refill time that is sent. No bucket takes longer to refill, so a longer time would have the same effect.
- */
+/** Longer refill times are lowered to this one. Every bucket refills faster, so this changes no decision. */
 const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {
