@@ -41,7 +41,7 @@ const CONTENDED_US = 1_000_000;
 
 /**
  * How long to wait before asking again for a slot that is not due yet. By then, several slots may be due, and one call
- * gets them all.
+ * can get them.
  */
 const DUE_PAUSE_US = 25_000;
 
