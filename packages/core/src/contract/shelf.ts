@@ -34,7 +34,8 @@ export interface Shelf<Rule, Count = unknown> {
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
    * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
-   * stored. A shelf with {@link holds} doesn't have this method, because the store's other shelf may hold the permit.
+   * stored. A shelf with {@link holds} doesn't have this method, because the permit of the step may be on the store's
+   * other shelf.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */

@@ -39,18 +39,23 @@ export class Observers {
     key: string | undefined,
     request: LimitRequest | undefined,
   ): void {
-    const { limiter } = decision;
     // Without closures, because this is called for each decision.
     for (let i = 0; i < this.counters.length; i += 1) {
       try {
         this.counters[i]?.countDecision?.(decision, mode, key);
       } catch (error) {
-        this.fault({ limiter, source: 'observer', error });
+        this.fault({ limiter: decision.limiter, source: 'observer', error });
       }
     }
-    if (!this.wantsEvents) return;
-    const event = eventOf(decision, mode);
-    this.each(limiter, (observer) => observer.onDecision?.(event, key, request));
+    if (this.wantsEvents) this.decisionEvent(eventOf(decision, mode), key, request);
+  }
+
+  private decisionEvent(
+    event: DecisionEvent,
+    key: string | undefined,
+    request: LimitRequest | undefined,
+  ): void {
+    this.each(event.limiter, (observer) => observer.onDecision?.(event, key, request));
   }
 
   ended(request: LimitRequest): void {

@@ -158,8 +158,8 @@ export async function compareRequests<Raw>(
 
 /**
  * Compares two bodies by their digests. Without two digests of the same kind, only the lengths are compared. For parsed
- * multipart forms, both the digests and the lengths must be equal, because the parsed body may not contain the files. A
- * body that cannot be compared counts as different.
+ * multipart forms, the lengths are compared as well, because the parsed body often lacks the files. A body that cannot
+ * be compared counts as different.
  */
 function compareBodies<Raw>(
   note: Note,

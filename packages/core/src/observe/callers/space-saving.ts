@@ -9,8 +9,8 @@ import type { CallerList } from './caller-list.js';
 const COUNTERS = 400;
 
 /**
- * A full table keeps at most this many callers when it drops the rest. Every caller with more than 1 % of the total is
- * among them.
+ * When a new caller comes to a full table, the table keeps at most this many callers and drops the others. It keeps
+ * every caller with more than 1 % of the total.
  */
 const KEPT = 100;
 
