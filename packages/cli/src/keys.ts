@@ -194,8 +194,8 @@ interface Reset {
   /** False if no process has announced the limiter. Then some counts of the key may be missed. */
   readonly isKnown: boolean;
   /**
-   * Whether processes receive it to drop cached rejections. A full Redis deletes the counts, but can't store this
-   * message.
+   * Whether the processes drop their cached rejections of the key. False if Redis was full: it deleted the counts, but
+   * could not store the message to the processes.
    */
   readonly isTold: boolean;
 }

@@ -85,7 +85,7 @@ export function failedGroup(text: string): SpillwayError {
   return errorReply(KINDS[word] ? word : '', `Redis could not decide: ${text}`);
 }
 
-/** The reply is not from the script. It is unknown whether anything was charged. */
+/** For a reply that the script cannot have sent. It is unknown whether anything was charged. */
 export function noReply(): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

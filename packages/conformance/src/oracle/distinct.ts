@@ -32,7 +32,7 @@ function passesAt(rule: Ruled, view: DistinctState, now: bigint): boolean {
   return (rule.items ?? []).length <= MOST_AT_ONCE && !(missing > 0 && isFull);
 }
 
-/** The state after a request with the items of the step; undefined if nothing changes. */
+/** The state after a charge of the rule's items; undefined if nothing changes. */
 function touched(rule: Ruled, view: DistinctState, now: bigint): DistinctState | undefined {
   const counted = live(rule, view, now);
   const time = larger(now, counted.at(-1)?.time ?? now);

@@ -132,7 +132,8 @@ function faultLogOf(logger: Logger): FaultLog {
 
 /**
  * Passes a fault to `onFault`, whose errors are ignored. Without `onFault`, logs it: at most one line per minute for
- * each limiter and source. Default logger: the console.
+ * each limiter and source. Faults of the store have one line per minute for each kind of error. Default logger: the
+ * console.
  */
 export function tellFault(
   onFault: ((fault: Fault) => void) | undefined,

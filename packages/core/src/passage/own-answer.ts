@@ -48,10 +48,11 @@ export class OwnAnswer {
   }
 
   /**
-   * Calls the app's function. Returns a promise only if the function does. This promise settles within 10 s.
+   * Calls the app's function. Returns a promise only if the function does. This promise settles within 10 s. It rejects
+   * if the function's promise does. Errors that come too late to be handled are only reported: after the default
+   * rejection, after another error, or after the promise has settled.
    *
-   * @throws any error of the function, unless the default rejection was already sent. A returned promise rejects with
-   * the error instead
+   * @throws the error of a function that fails before it returns
    */
   run(answer: () => unknown): Promise<void> | undefined {
     let own: unknown;
