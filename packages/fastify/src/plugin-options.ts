@@ -22,8 +22,8 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
   /** Named limits. Routes in this context and its children select them with `config: { spillway: 'login' }`. */
   readonly groups?: Readonly<Record<string, Limiters>> | undefined;
   /**
-   * The hook that decides. `onRequest` (default) runs before the body is read, `preHandler` after authentication, for
-   * limits per user.
+   * The hook that decides. `onRequest` (default) runs before the body is read. `preHandler` runs after authentication,
+   * for limits per user.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**

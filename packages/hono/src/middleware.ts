@@ -26,8 +26,8 @@ import { HonoNodeExchange } from './over-node.js';
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. Status and headers
-   * are already set, except `Content-Type`. If it throws, `app.onError` answers, with status 500. If it doesn't answer
-   * within 10 s, the problem document is sent.
+   * are already set, except `Content-Type`. If it throws, `app.onError` answers, with status 500. If it ends
+   * without an answer, or has none after 10 s, the problem document is sent.
    */
   readonly onRejected?: OnRejected | undefined;
 }

@@ -19,8 +19,8 @@ import { KoaRequest } from './koa-request.js';
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document, by setting a body or another status. Status and headers
-   * are already set, except `Content-Type`. If it throws, Koa answers 500. If it doesn't begin to answer within 10 s,
-   * or calls `next()`, the problem document is sent.
+   * are already set, except `Content-Type`. If it throws, Koa answers 500. If it ends without an answer, has none
+   * after 10 s, or calls `next()`, the problem document is sent.
    */
   readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }

@@ -35,9 +35,12 @@ export type PlatformResponse = NodeResponse | FastifyReply;
 export interface Call {
   readonly request?: PlatformRequest | undefined;
   readonly response?: PlatformResponse | undefined;
-  /** In GraphQL, several calls share a response. */
+  /** False in GraphQL, where several calls share a response. */
   readonly ownsResponse: boolean;
-  /** The name of a call that is not an HTTP request: `Query.cats`, or the pattern of a message. */
+  /**
+   * The name of a call that is not an HTTP request: `Query.cats`, the pattern of a WebSocket message, or `Class.method`
+   * for RPC.
+   */
   readonly operation?: string | undefined;
 }
 
@@ -86,7 +89,7 @@ function findCall(context: ExecutionContext): Call {
 
 /**
  * Returns the platform's request for HTTP and GraphQL, and the client for WebSockets. Authentication puts the user on
- * this object, and `admissionsOf` takes it.
+ * this object. `admissionsOf` takes the request, but not the client.
  *
  * @example
  * ```ts
@@ -106,8 +109,8 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 }
 
 /**
- * The object that identifies one call, for its guard and for the decorators of its parameters. It is the request, the
- * description of a resolver's field, or the data of a message.
+ * The object that identifies one call, for its guard and for the decorators of its parameters. It is the HTTP request,
+ * the `info` of a resolver, the data of a WebSocket message, or the context of an RPC message.
  */
 export function holderOf(context: ExecutionContext): object {
   const args = context.getArgs<unknown[]>();

@@ -75,9 +75,9 @@ export function ConcurrencyLimit(
 }
 
 /**
- * Runs a method, or each method of a class, once for each idempotency key, as {@link idempotency} does. Only HTTP
- * routes can have it. Methods whose decorators have the same name (default `'once'`) share keys: a key that was used
- * for another method gets 422. The decorator overrides an `idempotency` of this name on the class or in the module.
+ * Runs a method, or each method of a class, once for each idempotency key, as {@link idempotency} does. Only for HTTP
+ * routes. Methods whose decorators have the same name (default `'once'`) share keys: a key that was used for another
+ * method gets 422. The decorator overrides an `idempotency` of this name on the class or in the module.
  *
  * @throws SpillwayError as `idempotency` does; `SPW_NAME_CONFLICT` if the target already has an `idempotency` of
  * that name. At startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route

@@ -8,8 +8,9 @@ import { hasInterceptor } from './metadata.js';
 import { type HttpExchange, MessageExchange } from './nest-exchange.js';
 
 /**
- * A call passes if every limiter of its handler admits it. The module binds this guard to all handlers. With
- * `globalGuard: false`, bind it yourself, for example after the guard that authenticates the user:
+ * A call passes if every limiter of its handler admits it. The module binds this guard to all handlers except those of
+ * gateways. Bind it yourself there, and with `globalGuard: false`, for example after the guard that authenticates the
+ * user:
  *
  * @example
  * ```ts

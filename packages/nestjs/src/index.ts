@@ -61,6 +61,6 @@ export const workerShedder: typeof core.workerShedder<ExecutionContext> = core.w
 
 /**
  * {@link core.idempotency}, whose callbacks get Nest's ExecutionContext as `raw`. Handlers get the claim from `claimOf`
- * with the platform's request. Only for HTTP routes, because messages and GraphQL operations have no headers.
+ * with the platform's request. Only for HTTP routes, because answers to messages and GraphQL can't be recorded.
  */
 export const idempotency: typeof core.idempotency<ExecutionContext> = core.idempotency;

@@ -20,7 +20,7 @@ const reflector: Reflector = new Reflector();
 type Target = Parameters<Reflector['get']>[1];
 
 /**
- * The priority class that `@Priority` sets on the method of a request, or else on its controller.
+ * The priority class that `@Priority` sets on the handler of a request, or else on its controller.
  *
  * @example
  * ```ts

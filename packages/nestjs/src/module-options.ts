@@ -21,7 +21,10 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
 
 /** Settings that are needed before `useFactory` has returned the options. */
 export interface SpillwayModuleSettings {
-  /** Whether the guard runs before every handler (default true), or only where `@UseGuards(SpillwayGuard)` binds it. */
+  /**
+   * Whether the guard runs before every handler except those of gateways (default true), or only where
+   * `@UseGuards(SpillwayGuard)` binds it.
+   */
   readonly globalGuard?: boolean | undefined;
 }
 

@@ -24,7 +24,7 @@ import {
 } from './module-options.js';
 
 /**
- * Runs the guard before every handler of an app. Import it once, in the root module.
+ * Runs the guard before every handler of an app, except those of gateways. Import it once, in the root module.
  *
  * @example
  * ```ts
@@ -49,8 +49,8 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   /**
    * The module with fixed options.
    *
-   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`. Wrong limiters and
-   * `trustProxy` throw when the app is created
+   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`. A wrong limiter or
+   * `trustProxy` throws when the app is created
    */
   static forRoot(options: SpillwayOptions & SpillwayModuleSettings = {}): DynamicModule {
     checkModuleOptions(options);

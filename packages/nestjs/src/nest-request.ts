@@ -13,7 +13,7 @@ export class NestRequest extends NodeLimitRequest<ExecutionContext> {
     this.call = call;
   }
 
-  /** `POST` for a message, which has no method but may have side effects. */
+  /** `POST` if there is no HTTP request, because a message may have side effects. */
   override get method(): string {
     return this.call.request?.method?.toUpperCase() ?? 'POST';
   }

@@ -22,7 +22,7 @@ export interface OpenTelemetryOptions {
 }
 
 export interface OpenTelemetryObserver extends Observer {
-  /** Adds guards, shedders and signals whose gauges are read at each collection. */
+  /** Adds guards, shedders or signals. Their gauges are read at each collection. */
   watch(what: Gauges): void;
 }
 
@@ -30,7 +30,7 @@ export interface OpenTelemetryObserver extends Observer {
  * An observer for the option `observers`. Use one for all guards of a process. Attributes have few values, such as
  * limiter names, and are never keys.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { openTelemetryObserver } from '@spillway/opentelemetry';

@@ -60,8 +60,8 @@ class Link implements ControlLink {
    */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
-   * Caches the new variant for each pair of live limits and a variant that they change. Entries are garbage-collected
-   * with the limits.
+   * Caches the variants that live limits produce, by the limits and by the variant that they change. Entries are
+   * garbage-collected with the limits.
    */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;

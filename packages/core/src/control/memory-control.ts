@@ -43,8 +43,8 @@ export interface MemoryControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
   /**
-   * Removes all live settings of a limiter, or those in `only`. The declared settings apply again. Overrides of single
-   * keys stay: see `clearKey`.
+   * Removes all live settings of a limiter, or those in `only`. The settings of `*` or the declared ones apply again.
+   * Overrides of single keys stay: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
   /**
@@ -55,15 +55,18 @@ export interface MemoryControl extends Control {
   /** Lets a key pass: the limiter doesn't reject or count it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
   /**
-   * Sets limits for one key. They replace the limiter's declared or live limits. Numbers that you omit stay as
-   * declared. `*` stands for all limiters that have no limits for that key, and allows only a factor.
+   * Sets limits for one key. They replace the limiter's live limits. Numbers that you omit stay as declared, or as in
+   * the key's plan. `*` stands for all limiters that have no limits for that key, and allows only a factor.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
   /**
    * Removes the overrides of a key: its block or allow (`'ruling'`) and its `'limits'`. `only` selects one of the two.
    */
   clearKey(limiter: string, key: string, note: ChangeNote, only?: readonly ClearableOfKey[]): void;
-  /** Removes the key from every denial cache. Call it after you have reset the key's count in the store. */
+  /**
+   * Removes the key from denial caches and fallback counters. Call it after you have reset the key's count in the
+   * store.
+   */
   forget(limiter: string, key: string, note: ChangeNote): void;
   /** The active overrides, latest first. */
   list(): readonly Override[];

@@ -14,7 +14,10 @@ export type Setting =
   | { readonly what: 'key'; readonly key: string; readonly value: 'allow' | 'block' }
   /** For one key: limits that replace those of the limiter. */
   | { readonly what: 'key-limits'; readonly key: string; readonly value: LiveLimits }
-  /** The count of one key was reset, so denial caches must drop the key. The control keeps this entry for a minute. */
+  /**
+   * The count of one key was reset, so denial caches and fallback counters must drop the key. The control keeps this
+   * entry for a minute.
+   */
   | { readonly what: 'reset'; readonly key: string; readonly value: 'reset' };
 
 /** Who makes a change, and why; shown in the history. */
@@ -50,7 +53,7 @@ export interface Change extends ChangeNote {
   readonly limiter: string;
   readonly what: Setting['what'];
   readonly key?: string;
-  /** The live value before the change; null if the declared value applied. */
+  /** The live value before the change; null if there was none. */
   readonly before: Setting['value'] | null;
   /** The live value after the change; null if it was cleared. */
   readonly after: Setting['value'] | null;

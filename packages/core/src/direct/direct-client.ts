@@ -113,7 +113,7 @@ export class DirectClient {
   }
 
   /**
-   * Decides the parts together and returns the result of `then`. If a part is rejected, nothing is charged.
+   * Decides the parts together and returns the result of `then`. If a part is rejected, a `take` charges nothing.
    *
    * @throws SpillwayError `SPW_GROUP_TOO_LARGE`
    */

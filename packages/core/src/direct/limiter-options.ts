@@ -123,8 +123,8 @@ export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> 
    */
   consume(key: string, options?: ReserveOptions): Timely<S, Decision>;
   /**
-   * Corrects the charge to the real usage, by charging or refunding the difference. Works once for each decision,
-   * within one window, and not after `refund`. Returns true the first time.
+   * Corrects the charge to the real usage: charges the difference, or refunds it as far as the charged units still
+   * count. Works once for each decision, and not after `refund`. Returns true the first time.
    *
    * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage
    */
@@ -139,8 +139,8 @@ export interface GroupDecision {
   readonly binding: Decision;
   /**
    * One decision for each key, in the given order. If a key is given twice, both entries are the decision on the summed
-   * cost. If a key is rejected without calling the store, because it is blocked or in the denial cache, the other keys
-   * are `skipped`.
+   * cost. If `consumeAll` rejects a key without calling the store, because it is blocked or in the denial cache, the
+   * other keys are `skipped`.
    */
   readonly decisions: readonly Decision[];
 }

@@ -55,8 +55,8 @@ export interface LimitersDecision<Name extends string> {
   /** The rejection with the longest wait. Without a rejection, the decision with the least `remaining`. */
   readonly binding: Decision;
   /**
-   * One decision for each limit in the call, by name. If a limit rejects without calling the store, because its key is
-   * blocked or in the denial cache, the other limits are `skipped`.
+   * One decision for each limit in the call, by name. If `consume` is rejected without calling the store, because a key
+   * is blocked or in the denial cache, the other limits are `skipped`.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
   /** Headers for the response, if the option `headers` is set; otherwise empty. */
@@ -82,7 +82,7 @@ export interface AlternativeDecision<Name extends string> extends LimitersDecisi
  * - `SPW_KEY_INVALID` for a call without limits, for an unknown limit, and for a key that is not a string of 1 to 8,192
  *   UTF-16 units;
  * - `SPW_COST_INVALID` for a cost that is not an integer from 0, and for the cost of a limit that is not in the call;
- * - `SPW_OPTION_INVALID` for the plan of a limit that is not in the call.
+ * - `SPW_OPTION_INVALID` for the plan, period or items of a limit that is not in the call.
  */
 export interface Limiters<Name extends string, S extends Store> {
   readonly rules: { readonly [Of in Name]: Rule };
