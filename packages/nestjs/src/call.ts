@@ -140,10 +140,15 @@ function graphql(context: ExecutionContext): Call {
   };
 }
 
+/** Leaves out the method and URL of the request that opened the connection: the message has its own operation. */
 function socket(context: ExecutionContext): Call {
   const client = context.getArgByIndex<SocketClient | undefined>(0);
-  const request = client?.request ?? (client?._socket && { socket: client._socket });
-  return { request, ownsResponse: false, operation: String(context.switchToWs().getPattern()) };
+  const { headers = {}, socket = client?._socket ?? {} } = client?.request ?? {};
+  return {
+    request: { headers, socket },
+    ownsResponse: false,
+    operation: String(context.switchToWs().getPattern()),
+  };
 }
 
 /** Whether these are a real request and response. In subscriptions and other transports they may be anything. */

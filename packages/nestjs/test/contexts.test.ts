@@ -141,19 +141,6 @@ describe('over WebSockets', () => {
     expect(faults).toEqual([]);
   });
 
-  it('counts by the address of the socket', async () => {
-    const seen: unknown[] = [];
-    const key = (request: object): undefined => {
-      const { method, path, route, clientIp } = request as Record<string, unknown>;
-      seen.push({ method, path, route, clientIp });
-    };
-    const { ask } = await connected({ limiters: [rateLimit({ limit: 9, window: '1h', key })] });
-    await ask('plain');
-    expect(seen).toEqual([
-      { method: 'POST', path: 'plain', route: 'plain', clientIp: '127.0.0.1' },
-    ]);
-  });
-
   it('holds a permit until the handler has ended, or the client is gone', async () => {
     const { port, socket, send, ask } = await connected();
     const before = CatsGateway.running;

@@ -22,6 +22,7 @@ import {
   type Admission,
   ConcurrencyLimit,
   type Limiter,
+  type LimitRequest,
   rateLimit,
   SkipRateLimit,
   SpillwayException,
@@ -236,6 +237,16 @@ describe.each([
     expect(await send('cat')).toEqual([FRAME]);
     expect(await send('cat')).toEqual([FRAME]);
     expect(lines).toEqual([]);
+  });
+
+  it('decides each message as a POST whose path is its pattern, by the address of the socket', async () => {
+    const seen: unknown[] = [];
+    const key = ({ method, path, route, clientIp }: LimitRequest): undefined => {
+      if (route !== 'after') seen.push({ method, path, route, clientIp });
+    };
+    const { send } = await serveIt({ limiters: [rateLimit({ limit: 9, window: '1h', key })] });
+    await send('cat');
+    expect(seen).toEqual([{ method: 'POST', path: 'cat', route: 'cat', clientIp: '127.0.0.1' }]);
   });
 
   it('tells OVERLOADED for a load shedder', async () => {
