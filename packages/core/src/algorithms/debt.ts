@@ -21,8 +21,8 @@ import {
  * Lets a limit go into debt by `debt` units. Only token buckets and limits by calendar can have debt. If a plan or a
  * live setting has another limit than `ofLimit`, the debt changes in proportion.
  *
- * A token bucket with debt has another `code` than one without debt, and so a separate count. The time to refill burst
- * and debt may be at most 2^51 us.
+ * A token bucket with debt has another `code` than one without debt, and so a separate count. The debt is reduced if
+ * burst and debt together would take longer than 2^51 us to refill.
  *
  * @param debt an integer from 1 to 10^9
  * @param ofLimit the declared limit

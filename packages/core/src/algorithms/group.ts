@@ -6,7 +6,7 @@ import type { Step } from '../contract/store.js';
 /** The merged steps of a group, and where each step of the caller is among them. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
-  /** For each step of the caller, the index of its merged step; undefined if nothing was merged. */
+  /** For each step of the caller, the index of its merged step. If undefined, nothing was merged. */
   readonly places?: readonly number[];
 }
 
@@ -149,7 +149,7 @@ const FREE_STEPS = 128;
 
 const EXTRA_STEPS = 512;
 
-/** The error for a group of more than {@link MAX_STEPS} steps, which is not sent. */
+/** The error for a group of more than {@link MAX_STEPS} steps. Such a group is not sent. */
 export function tooLarge(): SpillwayError {
   return new SpillwayError(
     'SPW_GROUP_TOO_LARGE',

@@ -21,7 +21,7 @@ export function receiptOfStep(step: Step, answer: Answer): Receipt {
   return receiptFrom(step.rule, answer, unitsOf(step) - (answer.forgiven ?? 0));
 }
 
-/** The units that a `take` or `record` charges: its cost and {@link Ask.owed}. */
+/** The units that a `take` or `record` charges: its cost and, if the rule has debt, {@link Ask.owed}. */
 export function unitsOf({ rule, cost, owed }: Pick<Ask<Rule>, 'rule' | 'cost' | 'owed'>): number {
   if (rule.debt === undefined || !owed) return cost;
   return Math.min(cost + owed, Number.MAX_SAFE_INTEGER);

@@ -34,7 +34,8 @@ export function algorithmByName(name: Algorithm): RateAlgorithm {
 
 /**
  * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
- * `windowUs` from 1,000 to 400 days. Only `token-bucket` uses `burst`, and only `fixed-window` uses `anchor`.
+ * `windowUs` from 1 ms to 400 days in microseconds. Only `token-bucket` uses `burst`, and only `fixed-window` uses
+ * `anchor`.
  */
 export function makeRule(
   algorithm: Algorithm,

@@ -50,7 +50,7 @@ export interface SteppedText {
   readonly answer: Answer;
   /** The text after the step: the same text if nothing must be written, undefined if it must be deleted. */
   readonly text: string | undefined;
-  /** When a changed text expires, in microseconds since the epoch. 0 if the text has not changed. */
+  /** When a changed text expires, in microseconds since the epoch. 0 if no text must be written. */
   readonly expiresUs: number;
 }
 

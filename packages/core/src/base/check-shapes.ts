@@ -5,7 +5,7 @@ import { mustBe } from './errors.js';
 import { checkNames, type NamesOf, type OtherPlace } from './option-names.js';
 
 /**
- * Checks that options are an object without unknown names. Call it before you read any of them.
+ * Checks that options are an object without unknown names. Call it before you read any option.
  *
  * @param of the function's name in messages, as in `rateLimit()`
  * @param names the known options; if omitted, any names are accepted

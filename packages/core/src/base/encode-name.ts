@@ -16,7 +16,8 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 export interface EncodeNameOptions {
   /**
    * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to every claim id, and to limiter names
-   * and keys longer than 256 UTF-16 units, which are escaped first. Without `hash`, names contain these texts in full.
+   * and keys longer than 256 UTF-16 units, which are escaped first. With `hide`, it is applied to limiter names only.
+   * Without either function, names contain these texts in full.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**

@@ -1,5 +1,5 @@
 /**
- * Fingerprints are 64-bit hashes of a limiter and a key, stored in place of the strings.
+ * Fingerprints are 64-bit hashes of strings such as keys, stored in place of the strings.
  *
  * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein) over UTF-16 code units. The seed is random
  * per process, so clients can't construct collisions. If a million keys are tracked at once, two of them share a count

@@ -6,8 +6,8 @@ import { unitsRefilled } from './bucket-rule.js';
 import type { BucketState } from './bucket-step.js';
 
 /**
- * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. If a store
- * receives a rule with debt as numbers, it must add this function to the rule's `logic`.
+ * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. A store
+ * that receives only the numbers of a rule with debt must add this function to the rule's `logic`.
  *
  * @param nowUs the store's clock
  * @example

@@ -78,8 +78,8 @@ export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean
 }
 
 /**
- * Whether a step may change the stored state. A `look`, a step of cost 0, and a `put` that gives nothing back may not.
- * `allowed` is the result of {@link stepBucket}.
+ * Whether a step may change the stored state. A `reset` may; a `look`, another step of cost 0, and a `put` that gives
+ * nothing back may not. `allowed` is the result of {@link stepBucket}.
  */
 export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));

@@ -46,7 +46,7 @@ const NAMES: NamesOf<CalendarOptions> = { timeZone: 1, on: 1 };
  * - The function that returns the billing period of a request may be async. If it fails, the key's stored period
  *   continues.
  * - After the end of a billing period, the limit continues with periods of equal length and reports faults, until the
- *   function returns a later period. Units used in between count in the later period.
+ *   function returns a later period. If that begins where the earlier one ended, units used in between count in it.
  *
  * @throws SpillwayError `SPW_WINDOW_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

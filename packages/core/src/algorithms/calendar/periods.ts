@@ -177,8 +177,8 @@ function nth(own: Period, at: number): Period {
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
- * The periods of a key whose billing period is unknown. A stored period is replaced by one that starts later. These
- * start at 0, so a stored period lasts until its end.
+ * The periods of a key whose billing period is unknown. They start at 0, so they never replace a stored period before
+ * its end: only a period that starts later does.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;

@@ -89,9 +89,9 @@ function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): voi
 }
 
 /**
- * The numbers of a decision about a claim. While the claim runs, `retryAfterMs` is the time until its lease expires,
- * although the owner may renew the lease. If the claim is done, `retryAfterMs` is NaN, because the stored response is
- * replayed and waiting doesn't help.
+ * The numbers of a decision about a claim. If the step passes, `retryAfterMs` is 0. While the claim of another owner
+ * runs, it is the time until the lease expires, although that owner may renew the lease. If the claim is done, it is
+ * NaN, because the stored response is replayed and waiting doesn't help.
  */
 function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
   const { allowed, nowUs, state, endsUs } = answer;

@@ -45,7 +45,8 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
 }
 
 /**
- * The numbers of a decision. `retryAfterMs` and `resetMs` are NaN, because nobody knows when the running requests end.
+ * The numbers of a decision. `resetMs`, and the `retryAfterMs` of a rejection, are NaN, because nobody knows when the
+ * running requests end.
  */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;

@@ -100,8 +100,8 @@ function longestUs({ locksUs }: LockRule, { level }: LockState): number {
 }
 
 /**
- * Ends a lock or window whose time has passed, and forgets old locks. Returns whether the clock went back by more than
- * a window or a lock since the state was stored.
+ * Ends a lock or window whose time has passed, and forgets old locks. If the clock went back so far that the lock or
+ * window is impossibly long, shortens it and returns true.
  */
 function advance(rule: LockRule, state: LockState, nowUs: number): boolean {
   const { windowUs, forgetUs } = rule;

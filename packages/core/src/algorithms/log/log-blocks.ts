@@ -5,7 +5,7 @@
 
 const PAGE = 8192;
 const OWNER_LENGTH = 2;
-/** An address is the number of a block times 32, with the index of its length in the lower five bits. */
+/** An address is the number of a block times 32, with the index of its length, from 1, in the lower five bits. */
 const LENGTHS = 32;
 
 interface Row {
@@ -40,7 +40,7 @@ export class Blocks {
     }
   }
 
-  /** Allocates a block for at least `room` numbers, at most 1,503. Returns its address. */
+  /** Allocates a block with room for `room` numbers (at most 1,503) or a few more. Returns its address. */
   takeBlock(room: number, owner: number): number {
     let kind = 0;
     while ((this.rows[kind] as Row).length < OWNER_LENGTH + room) kind += 1;

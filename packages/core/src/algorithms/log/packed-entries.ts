@@ -15,8 +15,8 @@ import type { LogEntries } from './log-entries.js';
 export const MOST_PACKED = 256;
 
 /**
- * Packs the second number of a slot with a block into 31 bits: the size of a sum, the number of entries, the position
- * of the oldest entry in the ring, and the rough instant of this entry.
+ * Returns the second number of a slot whose log is in a block. It packs into 31 bits: the size of a sum, the number of
+ * entries, the position of the oldest entry in the ring, and the rough instant of this entry.
  */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);

@@ -97,8 +97,8 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
 }
 
 /**
- * Moves the end of the pause back to at most 24 hours from now, and the instant to at most `spanUs` after now or that
- * end. Returns whether either was later; if so, the clock went back.
+ * Moves the end of the pause back to at most 24 hours from now, and the instant to at most `spanUs` after the later of
+ * now and that end. Returns whether either was moved; if so, the clock went back.
  */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;

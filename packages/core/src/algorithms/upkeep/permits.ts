@@ -15,8 +15,8 @@ import { LeaseCycle } from './lease-cycle.js';
 import { hasFailed, MAX_STEPS_PER_TURN, releaseOf } from './lost-releases.js';
 
 /**
- * If the step that ends a claim did not reach the store, it is sent again at least this often. Until it arrives, the
- * store rejects the client's retries of the request.
+ * If the step that ends a claim did not reach the store, it is sent again at least this often. Until it arrives or the
+ * lease expires, the store rejects the client's retries of the request.
  */
 const RESEND_CLAIMS_US = 5_000_000;
 

@@ -54,8 +54,8 @@ export class Roster {
   }
 
   /**
-   * The leases to renew now, at most `most`: all late ones, and the oldest others if more are due after `sinceUs`
-   * microseconds. They count as renewed unless {@link noteRenewal} reports a failure.
+   * The leases to renew now, at most `most`: all late ones and, if these are fewer than the share due since the last
+   * turn (`sinceUs` ago), also the oldest others. They count as renewed unless {@link noteRenewal} reports a failure.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
     const share = this.overdue + (this.held.size * sinceUs) / this.spreadUs;
