@@ -4,10 +4,10 @@ import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
 import { makeKeys, shuffled } from '../harness/keys.js';
 import { reservesInMemory } from '../shaper/reserves.js';
-import { contenders, observed } from './contenders.js';
+import { contenders } from './contenders.js';
 
 const [name, keyCount] = process.argv.slice(2);
-const { make, later } = { ...contenders, ...observed, ...reservesInMemory }[name];
+const { make, later } = { ...contenders, ...reservesInMemory }[name];
 const decide = make();
 const TURN = 200_000;
 const keys = makeKeys(Number(keyCount));

@@ -3,6 +3,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Decision, Mode } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
 import { topCallers } from '@spillway/core/who';
 import { redisControl, redisReports } from '@spillway/redis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -62,6 +63,18 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
       const line = out.split('\n').find((text) => text.startsWith('heavy'));
       expect(line).toMatch(/^heavy +500 to 5\d\d +33% +500 to 5\d\d +33%$/);
       expect(out.split('\n').filter((text) => text.startsWith('bot'))).toHaveLength(9);
+    });
+
+    it('lists the first of 15 minutes although others were rejected in the last minute', async () => {
+      const clock = new ManualClock();
+      const callers = topCallers({ publishTo: redisReports(redis()), clock });
+      for (let i = 0; i < 500; i += 1) callers.countDecision(denied, 'enforce', 'heavy');
+      clock.advance('2m');
+      for (let i = 0; i < 12; i += 1) callers.countDecision(denied, 'enforce', `small ${i}`);
+      await callers.close();
+      const { out } = await spillway(['who']);
+      expect(out).toMatch(/^heavy +0 +0% +500 +98%$/m);
+      expect(out).toContain('--because "..." heavy\n');
     });
 
     it('shows what would be rejected in shadow mode', async () => {
@@ -146,6 +159,7 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
 
     it.each([
       ['was cut', 'x'.repeat(400)],
+      ['was cut, and begins with a character of two UTF-16 units', `😀${'x'.repeat(400)}`],
       ['has a control code', 'a\nb'],
       ['turns the direction of text', 'a\u202eb'],
     ])('prints no command for a caller that %s: it would block another', async (_, caller) => {

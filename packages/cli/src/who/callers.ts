@@ -8,7 +8,8 @@ export interface RevealOptions extends SecretOptions {
 
 const SHOWN = 10;
 
-const CUT_KEY = /^.{127}….{128}$/su;
+/** Counts UTF-16 units, as the cut does. */
+const CUT_KEY = /^.{127}….{128}$/s;
 
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
@@ -26,10 +27,12 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** Returns the callers of the last minute first. */
+/** Returns the callers by their share of a minute or of 15 minutes, whichever is larger. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
-  const all = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
-  return [...new Set(all)].slice(0, SHOWN);
+  const names = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
+  const share = (caller: string): number =>
+    Math.max(...[minute, quarter].map((list) => shareOf(list, caller) ?? 0));
+  return [...new Set(names)].sort((a, b) => share(b) - share(a)).slice(0, SHOWN);
 }
 
 /** Returns `120`, or `110 to 120` if the count is not exact. */

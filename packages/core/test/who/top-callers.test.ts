@@ -1,5 +1,7 @@
 /** The tables of rejected callers: what they count, for how long, and what they retain of a flood. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type Decision, rateLimit } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import {
@@ -9,6 +11,7 @@ import {
   type LimiterReport,
   mergeReports,
   type ReportSink,
+  type TopCallers,
   type TopCallersOptions,
   topCallers,
 } from '@spillway/core/who';
@@ -35,6 +38,14 @@ function watched(
     },
     report: () => callers.report()[0] as LimiterReport,
   };
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function heapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
 }
 
 /** Random numbers from 0 to 1, the same for each seed. */
@@ -90,6 +101,15 @@ describe('the tables of a process', () => {
     });
   });
 
+  it('count replayed responses of idempotency, but list no caller for them', () => {
+    const callers = topCallers({ clock: new ManualClock() });
+    callers.countDecision({ ...denied, outcome: 'replayed' }, 'enforce', 'ada');
+    expect(callers.report()[0]).toMatchObject({
+      counts: { replayed: 1 },
+      rejected: { minute: { total: 0, callers: [] } },
+    });
+  });
+
   it('forget what is older than a minute, and than 15 minutes', () => {
     const { clock, requests, report } = watched();
     requests('ada', 5);
@@ -140,6 +160,78 @@ describe('the tables of a process', () => {
   });
 });
 
+describe('over many slices', () => {
+  const reject = (callers: TopCallers, names: Readonly<Record<string, number>>): void => {
+    for (const [name, count] of Object.entries(names)) {
+      for (let i = 0; i < count; i += 1) callers.countDecision(denied, 'enforce', name);
+    }
+  };
+  const others = (count: number): Record<string, number> =>
+    Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`other ${i}`, count]));
+
+  it('a caller that is never among the first of a slice, but leads over all of them, is listed', () => {
+    const clock = new ManualClock();
+    const summaries: CallerSummary[] = [];
+    const write = (summary: CallerSummary): void => void summaries.push(summary);
+    const callers = topCallers({ clock, write, every: '1h', random: () => 0.999 });
+    reject(callers, others(100));
+    for (let slice = 0; slice < 85; slice += 1) {
+      clock.advance(SLICE_MS);
+      reject(callers, { steady: 99 });
+    }
+    const { quarter } = (callers.report()[0] as LimiterReport).rejected;
+    void callers.close();
+    for (const list of [quarter, ...summaries]) {
+      expect(list.total).toBe(20 * 100 + 85 * 99);
+      const [first] = list.callers as [CallerCount];
+      expect(first.caller).toBe('steady');
+      expect(first.atLeast).toBeGreaterThan(80 * 99);
+      expect(first.atMost).toBeGreaterThanOrEqual(85 * 99);
+    }
+    expect(summaries).toHaveLength(1);
+  });
+
+  it.each([1, 2, 3, 4, 5, 6])(
+    'a caller with six percent of all rejections is listed, in whatever order they come (seed %i)',
+    (seed) => {
+      const random = fractions(seed);
+      const clock = new ManualClock();
+      const callers = topCallers({ clock, random });
+      const counts = new Map<string, number>();
+      for (let slice = 0; slice < 80; slice += 1) {
+        // The callers with most rejections change from slice to slice.
+        for (let i = 0; i < 60; i += 1) {
+          const name = i < 20 ? `slice ${slice}.${i}` : `caller ${Math.floor(40 * random() ** 3)}`;
+          const count = i < 20 ? 40 : Math.floor(30 * random());
+          counts.set(name, (counts.get(name) ?? 0) + count);
+          reject(callers, { [name]: count });
+        }
+        clock.advance(SLICE_MS);
+      }
+      const { quarter } = (callers.report()[0] as LimiterReport).rejected;
+      for (const { caller, atLeast, atMost } of quarter.callers) {
+        const count = counts.get(caller) as number;
+        counts.delete(caller);
+        expect(atLeast).toBeLessThanOrEqual(count);
+        expect(atMost).toBeGreaterThanOrEqual(count);
+      }
+      const missed = Math.max(...counts.values());
+      expect(missed).toBeLessThanOrEqual(quarter.othersAtMost);
+      expect(missed).toBeLessThan(0.06 * quarter.total);
+    },
+  );
+
+  it('ranges are valid although two keys have the same sealed text', () => {
+    const callers = topCallers({ clock: new ManualClock(), secret: SECRET });
+    for (const end of ['\ud800', '\ud801']) reject(callers, { [`key ${end}`]: 500 });
+    for (let i = 0; i < 1_000; i += 1) reject(callers, { [`other ${i}`]: 1 });
+    const [merged] = mergeReports(callers.report()) as [LimiterReport];
+    const [first] = merged.rejected.minute.callers as [CallerCount];
+    expect(first.atLeast).toBe(1_000);
+    expect(first.atMost).toBeGreaterThanOrEqual(1_000);
+  });
+});
+
 describe('in a flood of more than 50,000 rejections in 10 s', () => {
   /** Rejects `count` requests of callers whose frequencies fall with their rank, and returns what each was charged. */
   function flood(seed: number, count: number) {
@@ -185,6 +277,32 @@ describe('in a flood of more than 50,000 rejections in 10 s', () => {
     expect(eve?.atLeast).toBeGreaterThan(0.96 * total);
     expect(eve?.atMost).toBe(total);
   });
+
+  it('a caller that is sampled by chance has a range that includes its only rejection', () => {
+    const callers = topCallers({ clock: new ManualClock(), random: fractions(2) });
+    for (let i = 0; i < 50_002; i += 1) callers.countDecision(denied, 'enforce', 'eve');
+    for (let i = 0; i < 20_000; i += 1) callers.countDecision(denied, 'enforce', `once ${i}`);
+    const { callers: listed } = (callers.report()[0] as LimiterReport).rejected.minute;
+    expect(listed).toHaveLength(20);
+    for (const { caller, atLeast, atMost } of listed) {
+      const count = caller === 'eve' ? 50_002 : 1;
+      expect([caller, atLeast <= count, atMost >= count]).toEqual([caller, true, true]);
+    }
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'a caller that comes only after the 50,000th, with six percent of all, is listed (seed %i)',
+    (seed) => {
+      const callers = topCallers({ clock: new ManualClock(), random: fractions(seed) });
+      for (let i = 0; i < 50_000; i += 1)
+        callers.countDecision(denied, 'enforce', `early ${i % 20}`);
+      for (let i = 0; i < 10_000; i += 1) {
+        callers.countDecision(denied, 'enforce', i % 25 < 9 ? 'late' : `once ${i}`);
+      }
+      const { callers: listed } = (callers.report()[0] as LimiterReport).rejected.minute;
+      expect(listed.map(({ caller }) => caller)).toContain('late');
+    },
+  );
 
   it('a caller whose requests come at fixed distances is counted as often as others', () => {
     const callers = topCallers({ clock: new ManualClock(), random: fractions(3) });
@@ -265,6 +383,17 @@ describe('in an attack with a million keys', () => {
       expect(count).toBeLessThanOrEqual(othersAtMost);
       expect(count).toBeLessThan(0.06 * 50_000);
     }
+  });
+
+  it('keys that are pieces of long strings, such as headers, do not keep these in memory', () => {
+    const sliced = topCallers({ clock: new ManualClock() });
+    const before = heapBytes();
+    for (let i = 0; i < 200; i += 1) {
+      const header = Buffer.alloc(200_000, `token ${i} of a long header; `).toString('latin1');
+      sliced.countDecision(denied, 'enforce', header.slice(0, 60));
+    }
+    expect(heapBytes() - before).toBeLessThan((200 * 200_000) / 5);
+    expect((sliced.report()[0] as LimiterReport).rejected.minute.total).toBe(200);
   });
 
   it('a key of a kilobyte is cut', () => {

@@ -1,5 +1,6 @@
 /// <reference path="../lua.d.ts" />
 
+import { SpillwayError } from '@spillway/core';
 import { checkOptions, type NamesOf } from '@spillway/core/adapter';
 import type { LimiterReport, ReportSink } from '@spillway/core/who';
 import { Transport } from '../calls/transport.js';
@@ -43,7 +44,7 @@ export interface RedisReports extends ReportSink {
 const REPORT_TTL_MS = 900_000;
 const MINUTE_MS = 60_000;
 
-/** Bounds memory if processes keep restarting. */
+/** The most processes that are listed. If processes keep restarting, a new one replaces the oldest that has ended. */
 const MAX_PROCESSES = 1_000;
 
 /** How many reports one call reads. This bounds how long the call keeps Redis busy. */
@@ -82,7 +83,14 @@ class InRedis extends TaggedScripts implements RedisReports {
   async publish(limiters: readonly LimiterReport[]): Promise<void> {
     const texts = limiters.flatMap((report) => [report.limiter, encodeReport(report)]);
     const args = [this.id, `${REPORT_TTL_MS}`, `${MAX_PROCESSES}`, ...texts];
-    await this.runScript(this.writing, [this.reportOf(this.id), this.keyOf('reports')], args);
+    const keys = [this.reportOf(this.id), this.keyOf('reports')];
+    const isKept = await this.runScript(this.writing, keys, args);
+    if (!isKept) {
+      throw new SpillwayError(
+        'SPW_STORE_ERROR',
+        `${MAX_PROCESSES} other processes publish already`,
+      );
+    }
   }
 
   async read(limiter?: string): Promise<readonly ProcessReport[]> {

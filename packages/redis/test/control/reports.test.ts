@@ -105,12 +105,26 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
     expect(await redis().hlen(REPORTS)).toBe(1);
   });
 
-  it('are stored of a thousand processes and no more', async () => {
+  it('are stored of a thousand running processes and no more, and the others fail', async () => {
     const ids = Array.from({ length: 1_000 }, (_, i) => [`${i}`, `1 ${Date.now()}`]);
     await redis().hset(REPORTS, ...ids.flat());
-    await publish({ ada: 5 });
+    await expect(redisReports(redis()).publish([])).rejects.toMatchObject({
+      code: 'SPW_STORE_ERROR',
+      message: expect.stringContaining('1000 other processes publish already'),
+    });
     expect(await redis().hlen(REPORTS)).toBe(1_000);
     expect((await read()).merged).toEqual([]);
+  });
+
+  it('of a new process replace those of the oldest that has ended, if processes keep restarting', async () => {
+    const now = Date.now();
+    const ids = Array.from({ length: 1_000 }, (_, i) => [`${i}`, `1 ${now - 300_000 + i}`]);
+    await redis().hset(REPORTS, ...ids.flat());
+    await publish({ ada: 5 });
+    const left = await redis().hgetall(REPORTS);
+    expect(Object.keys(left)).toHaveLength(1_000);
+    expect(left).not.toHaveProperty('0');
+    expect((await read()).merged).toMatchObject([{ limiter: 'api' }]);
   });
 
   it('of processes of another release count, and expire like all others', async () => {

@@ -20,29 +20,45 @@ const LISTED = 20;
 
 export const NO_CALLERS: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
+interface Sum {
+  caller: string;
+  atLeast: number;
+  aboveOthers: number;
+  /** The latest list that contained the caller. */
+  last: CallerList;
+}
+
+/**
+ * Adds up lists, and keeps the 20 callers with the highest upper bounds: the merge of Misra-Gries summaries (P. K.
+ * Agarwal et al., "Mergeable Summaries", 2012). However often lists are merged, it drops no caller with more than 1/21
+ * of the total, apart from what the lists lack already.
+ */
 export function mergeLists(lists: readonly CallerList[]): CallerList {
-  const sums = new Map<string, { atLeast: number; aboveOthers: number }>();
+  const sums = new Map<string, Sum>();
   let total = 0;
   let others = 0;
   for (const list of lists) {
     total += list.total;
     others += list.othersAtMost;
     for (const { caller, atLeast, atMost } of list.callers) {
-      const sum = sums.get(caller) ?? { atLeast: 0, aboveOthers: 0 };
+      const known = sums.get(caller);
+      const sum = known ?? { caller, atLeast: 0, aboveOthers: 0, last: list };
       sum.atLeast += atLeast;
-      // A caller that a list doesn't contain may still have up to `othersAtMost` requests.
-      sum.aboveOthers += atMost - list.othersAtMost;
+      // A caller that a list doesn't contain may still have up to `othersAtMost` requests. A list contains a caller
+      // twice if two keys became the same sealed text.
+      sum.aboveOthers += sum === known && sum.last === list ? atMost : atMost - list.othersAtMost;
+      sum.last = list;
       sums.set(caller, sum);
     }
   }
-  const all = Array.from(sums, ([caller, { atLeast, aboveOthers }]) => {
+  const all = Array.from(sums.values(), ({ caller, atLeast, aboveOthers }) => {
     return { caller, atLeast, atMost: Math.min(total, others + aboveOthers) };
   });
-  all.sort((a, b) => b.atLeast - a.atLeast || b.atMost - a.atMost);
-  const dropped = all.splice(LISTED);
+  all.sort((a, b) => b.atMost - a.atMost || b.atLeast - a.atLeast);
+  const [dropped] = all.splice(LISTED);
   return {
     total,
-    callers: all,
-    othersAtMost: Math.min(total, Math.max(others, ...dropped.map(({ atMost }) => atMost))),
+    callers: all.sort((a, b) => b.atLeast - a.atLeast || b.atMost - a.atMost),
+    othersAtMost: Math.min(total, Math.max(others, dropped?.atMost ?? 0)),
   };
 }

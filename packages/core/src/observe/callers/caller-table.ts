@@ -12,7 +12,7 @@ const ALL_COUNTED = 50_000;
 /** The sample contains one in this many requests. */
 const ONE_OF = 64;
 
-/** The half width of the intervals, in standard deviations: one of about 15,000 counts is outside. */
+/** The half width of the intervals, in standard deviations: at most one of about 15,000 counts is outside. */
 const DEVIATIONS = 4;
 
 export class CallerTable {
@@ -42,33 +42,34 @@ export class CallerTable {
     const all = this.all.list();
     if (this.total === all.total) return [all];
     const { callers, othersAtMost } = this.sample.list();
+    const total = this.total - all.total;
     const estimated = {
-      total: this.total - all.total,
+      total,
       callers: callers.map(({ caller, atLeast, atMost }) => {
-        return { caller, atLeast: lowest(atLeast), atMost: highest(atMost) };
+        return { caller, atLeast: lowest(atLeast), atMost: Math.min(total, highest(atMost)) };
       }),
-      othersAtMost: highest(othersAtMost),
+      othersAtMost: Math.min(total, highest(othersAtMost)),
     };
     return [all, estimated];
   }
 }
 
-/**
- * Returns a lower bound of a caller's requests, `count` of which are in the sample. It is the lower end of the score
- * interval of a Poisson count, for `DEVIATIONS` standard deviations.
- */
+/** Returns a lower bound of a caller's requests, `count` of which are in the sample. */
 function lowest(count: number): number {
-  return Math.floor(ONE_OF * (middle(count) - spread(count)));
+  return count === 0 ? 0 : Math.max(count, Math.floor(ONE_OF * poissonMean(count, -DEVIATIONS)));
 }
 
+/** Returns an upper bound of a caller's requests, at most `count` of which are in the sample. */
 function highest(count: number): number {
-  return Math.ceil(ONE_OF * (middle(count) + spread(count)));
+  return Math.ceil(ONE_OF * poissonMean(count + 1, DEVIATIONS));
 }
 
-function middle(count: number): number {
-  return count + DEVIATIONS ** 2 / 2;
-}
-
-function spread(count: number): number {
-  return DEVIATIONS * Math.sqrt(count + DEVIATIONS ** 2 / 4);
+/**
+ * Returns an end of the confidence interval of the mean of a Poisson count, by the approximation of E. B. Wilson and
+ * M. M. Hilferty ("The distribution of chi-square", 1931). For 4 deviations it is never narrower than the exact interval
+ * of a binomial sample. The score interval and the normal approximation are too narrow for small counts.
+ */
+function poissonMean(count: number, deviations: number): number {
+  const root = 1 - 1 / (9 * count) + deviations / (3 * Math.sqrt(count));
+  return count * Math.max(0, root) ** 3;
 }

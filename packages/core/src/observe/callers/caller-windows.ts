@@ -1,6 +1,5 @@
 /** The top callers of one limiter over the last minute, the last 15 minutes, and since the last summary. */
 
-import { detached } from '../../base/fingerprint.js';
 import { type CallerList, mergeLists, NO_CALLERS } from './caller-list.js';
 import { CallerTable } from './caller-table.js';
 
@@ -40,7 +39,7 @@ export class CallerWindows {
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {
-      const list = kept(this.current.lists());
+      const list = mergeLists(this.current.lists());
       this.slices.push({ number: ended, list });
       this.unsummarized = mergeLists([this.unsummarized, list]);
       this.current = new CallerTable(this.random);
@@ -79,14 +78,6 @@ export class CallerWindows {
         list: mergeLists([last.list, list]),
       };
   }
-}
-
-/**
- * Copies the keys. A key may be a slice of a long string, such as a header, and would keep the whole string in memory.
- */
-function kept(lists: readonly CallerList[]): CallerList {
-  const { callers, ...rest } = mergeLists(lists);
-  return { ...rest, callers: callers.map((one) => ({ ...one, caller: detached(one.caller) })) };
 }
 
 function minuteOf(slice: number): number {

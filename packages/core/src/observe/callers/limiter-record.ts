@@ -30,6 +30,7 @@ export class LimiterRecord {
     else counts[outcome] += 1;
     this.mode = mode;
     this.publications = 2;
+    if (outcome === 'replayed') return;
     if (!allowed) {
       this.rejected ??= new CallerWindows(this.random);
       this.rejected.add(key);

@@ -4,6 +4,7 @@
  * replaced in batches. In a flood of new callers, replacing them one by one would take several times as long.
  */
 
+import { detached } from '../../base/fingerprint.js';
 import type { CallerList } from './caller-list.js';
 
 const COUNTERS = 400;
@@ -54,7 +55,8 @@ export class SpaceSaving {
 
   private insert(name: string): void {
     if (this.counts.length === COUNTERS) this.dropLeast();
-    this.slots.set(name, this.counts.length);
+    // A key may be a slice of a long string, such as a header, and would keep the whole string in memory.
+    this.slots.set(detached(name), this.counts.length);
     this.counts.push(this.dropped + 1);
     this.inherited.push(this.dropped);
   }
