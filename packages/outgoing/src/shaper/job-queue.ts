@@ -14,13 +14,13 @@
 
 import { isLater } from '@spillway/core/adapter';
 import { type Eventually, outside } from '@spillway/core/direct';
-import { delayOf, type Lease, type QueueAnswer, type QueueRule } from '@spillway/core/store';
+import { delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
 import type { Job } from './job.js';
 import { KeyPause } from './key-pause.js';
 import { LocalPace } from './local-pace.js';
 import { type Cost, type Paces, periodOf } from './paces.js';
 import { CHECK_AHEAD_US } from './pause-check-time.js';
-import { type Booked, newLease, type Permit, type Permits } from './permits.js';
+import { type Booked, type Booking, newLease, type Permit, type Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
@@ -64,10 +64,11 @@ export class JobQueue {
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
   private contendedUntilUs = -Infinity;
-  /** The time since which no permit was free for a job; Infinity if the last call found one. */
+  /** The time since which no permit was free for a job; Infinity if the last job got one. */
   private lacksPermitSinceUs = Infinity;
-  /** The lease of the booked permit. */
-  private booking: Lease | undefined;
+  private booking: Booking | undefined;
+  /** Whether a booking was given up during the present wait for a permit. */
+  private hasGivenUp = false;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   private readonly localPaces: readonly LocalPace[];
@@ -444,14 +445,22 @@ export class JobQueue {
   }
 
   private get mayBook(): boolean {
-    const { booking, permits, key, lacksPermitSinceUs } = this;
-    return booking !== undefined || permits?.mayBook(key, lacksPermitSinceUs) === true;
+    const { booking, permits, key, lacksPermitSinceUs, hasGivenUp } = this;
+    if (booking && permits?.isUseless(booking)) {
+      permits.endBooking(key, booking.lease);
+      this.booking = undefined;
+      this.hasGivenUp = true;
+      return false;
+    }
+    return (
+      booking !== undefined || (!hasGivenUp && permits?.mayBook(key, lacksPermitSinceUs) === true)
+    );
   }
 
   private async book(permits: Permits): Promise<Booked> {
-    const lease = this.booking ?? newLease();
-    const booked = await permits.book(this.key, lease);
-    this.booking = booked.isHeld ? lease : undefined;
+    const booking = this.booking ?? { lease: newLease(), sinceUs: this.slots.nowUs() };
+    const booked = await permits.book(this.key, booking, this.lacksPermitSinceUs);
+    this.booking = booked.isHeld ? booking : undefined;
     if (booked.waitUs > 0) this.refillFromUs = this.slots.nowUs() + booked.waitUs;
     return booked;
   }
@@ -459,7 +468,8 @@ export class JobQueue {
   /** Ends the booking of a permit, if there is one. Call this when no job waits for a permit any more. */
   private endWait(): void {
     this.lacksPermitSinceUs = Infinity;
-    if (this.booking) this.permits?.endBooking(this.key, this.booking);
+    this.hasGivenUp = false;
+    if (this.booking) this.permits?.endBooking(this.key, this.booking.lease);
     this.booking = undefined;
   }
 
@@ -504,12 +514,18 @@ export class JobQueue {
     const permit = this.freePermits.shift();
     const booking = permit ? undefined : this.booking;
     if (booking) this.booking = undefined;
-    return slots.takeDueSlot(key, cost, permit, booking, (answer) => {
-      if (!answer.slot) permit?.release();
-      if (booking) permits.endBooking(key, booking, answer.slot?.permit);
-      const { lacksPermit, running = 0, receivedUs } = answer;
-      if (!lacksPermit) this.lacksPermitSinceUs = Infinity;
-      else this.lacksPermitSinceUs = Math.min(this.lacksPermitSinceUs, receivedUs);
+    return slots.takeDueSlot(key, cost, permit, booking?.lease, (answer) => {
+      const { slot, lacksPermit, running = 0, receivedUs } = answer;
+      if (slot) {
+        if (booking) permits.endBooking(key, booking.lease, slot.permit);
+        this.lacksPermitSinceUs = Infinity;
+        this.hasGivenUp = false;
+      } else {
+        permit?.release();
+        // Its slot may not be due yet.
+        this.booking = booking;
+        if (lacksPermit) this.lacksPermitSinceUs = Math.min(this.lacksPermitSinceUs, receivedUs);
+      }
       if (lacksPermit && running > permits.heldOf(key)) {
         this.contendedUntilUs = receivedUs + CONTENDED_US;
       }

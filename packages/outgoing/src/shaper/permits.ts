@@ -27,17 +27,32 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * A process that holds no permit books the next one after this many turns. A turn is the time for which another process
+ * A process books the next permit after this many turns, and as many more for each permit that it holds. A turn is the time for which another process
  * may keep a permit. With 1, so many processes would compete for the booking that some would wait as long as without
  * bookings.
  */
 const BOOK_AFTER = 2;
 
+/** Before this many turns, a process asks for a booking a third as often, so processes that wait longer get it. */
+const LONG_WAIT = 3;
+const SHORT_WAIT_POLLS = 3;
+
 /**
- * A process with a booking waits only this part of the usual time before it asks again. This causes few calls, because
- * a key has at most one booking.
+ * A process with a booking waits only this part of the usual time before it asks again. If the booking lasts, the jobs
+ * that hold the permits are long. Then it waits {@link BOOKED_SHARE} of the time since the booking, so that a process
+ * that waits for many keys causes few calls. The longest wait leaves time to renew the booking.
  */
 const BOOKED_PART = 1 / 10;
+const BOOKED_SHARE = 1 / 32;
+const MAX_BOOKED_POLL_US = 300_000;
+
+/**
+ * A booking is given up after the run time of this many jobs, and at least after this time. It is useless if the other
+ * processes have a higher limit, as while a lower one is deployed: they take each released permit before this process
+ * may. Until then, none of them can book.
+ */
+const GIVE_UP_RUNS = 5;
+const MIN_GIVE_UP_US = 10_000_000;
 
 /** The store forgets a booking and its permit after this time, unless they are renewed. */
 const BOOKING_RULE: LeasesRule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
@@ -51,6 +66,12 @@ const MAX_COURTESY_US = 50_000;
 
 /** The weight of the newest job in the average run time. */
 const NEWER = 1 / 8;
+
+/**
+ * A permit is discarded if the answer that grants it takes longer than this part of the lease: the lease may expire
+ * before it is renewed, which happens within a third of it. This process was stopped, or the store hung.
+ */
+const LATEST_ANSWER = 2 / 3;
 
 /** The timeout after which a release is considered lost, and is sent again. */
 const RELEASE_US = 1_000_000;
@@ -76,6 +97,11 @@ export class Permit {
   release(): void {
     this.permits.release(this);
   }
+}
+
+export interface Booking {
+  readonly lease: Lease;
+  readonly sinceUs: number;
 }
 
 export interface Booked {
@@ -140,11 +166,18 @@ export class Permits {
     return this.client.store.sync ? undefined : bookingOf(this.lookStep(key));
   }
 
+  /** Whether the permit of this step may have expired before this process learned of it. */
+  isExpired({ rule }: Step, askedUs: number, receivedUs: number): boolean {
+    return receivedUs - askedUs > (rule as LeasesRule).leaseUs * LATEST_ANSWER;
+  }
+
   mayBook(key: string, waitingSinceUs: number): boolean {
-    const { sync, clock } = this.client.store;
-    const turnUs = Math.max(MAX_REUSE_US, this.runUs);
-    const waitedUs = clock.nowUs() - waitingSinceUs;
-    return !sync && this.heldOf(key) === 0 && waitedUs >= BOOK_AFTER * turnUs;
+    const isPossible = !this.client.store.sync && this.leftFor(key, 0) > 0;
+    return isPossible && this.turnsSince(waitingSinceUs) >= BOOK_AFTER * (1 + this.heldOf(key));
+  }
+
+  private turnsSince(us: number): number {
+    return (this.client.store.clock.nowUs() - us) / Math.max(MAX_REUSE_US, this.runUs);
   }
 
   /**
@@ -152,20 +185,33 @@ export class Permits {
    * have a booking. When another process releases a permit, as many are still taken as the limit allows. So nobody else
    * gets one, and this process uses the permit of its booking.
    */
-  book(key: string, lease: Lease): Eventually<Booked> {
+  book(key: string, { lease, sinceUs }: Booking, waitingSinceUs: number): Eventually<Booked> {
     const steps = this.bookingSteps(key, lease);
+    const bookedUs = this.client.store.clock.nowUs() - sinceUs;
     const { limit } = this.live.ruleFor(key).rule;
     const answered = this.client.ask(steps, (answers) => {
       const [{ used, failure }] = answers as readonly [LeasesAnswer];
       const isHeld = answers.every(({ allowed }) => allowed);
-      // The store may have booked the permit, although the answer was lost.
-      if (!isHeld) this.endBooking(key, lease);
+      // The store may have booked the permit, although the answer was lost. One of two leases may have expired.
+      if (!isHeld && (failure || bookedUs > 0)) this.endBooking(key, lease);
       // If permits are free beside the booking of another process, this process takes one without a booking.
       const takesNow = isHeld ? used <= limit : failure !== undefined || used < limit;
-      const waitUs = this.pollUs(key) * (isHeld ? BOOKED_PART : 1);
+      const pollUs = this.pollUs(key);
+      const bookedPollUs = Math.min(
+        Math.max(pollUs * BOOKED_PART, bookedUs * BOOKED_SHARE),
+        MAX_BOOKED_POLL_US,
+      );
+      const isEarly = this.turnsSince(waitingSinceUs) < LONG_WAIT;
+      const waitUs = isHeld ? bookedPollUs : pollUs * (isEarly ? SHORT_WAIT_POLLS : 1);
       return { isHeld, waitUs: takesNow ? 0 : waitUs };
     });
     return this.pending.track(answered);
+  }
+
+  /** Whether a booking must be given up, because it has not led to a permit for long. */
+  isUseless({ sinceUs }: Booking): boolean {
+    const longestUs = Math.max(this.runUs * GIVE_UP_RUNS, MIN_GIVE_UP_US);
+    return this.client.store.clock.nowUs() - sinceUs > longestUs;
   }
 
   /** Ends a booking. Without `permit`, no job uses the booked permit, so it is given back too. */

@@ -284,7 +284,9 @@ export class SlotClient {
       answers,
       permit: permit ?? asked.permit,
     };
-    if (isExcess && taken) void this.cancel(taken);
+    const isExpired = permit && this.permits?.isExpired(permit.step, askedUs, receivedUs);
+    const isUnusable = isExcess || (isExpired && !isLocal);
+    if (isUnusable && taken) void this.cancel(taken);
     return {
       key,
       cost,
@@ -295,7 +297,7 @@ export class SlotClient {
       failure,
       isUnknown,
       pausedUntil,
-      slot: isExcess || !taken ? undefined : taken,
+      slot: isUnusable || !taken ? undefined : taken,
       waitMs,
       // If the release of a booking was lost, it can outlive its permit.
       running:

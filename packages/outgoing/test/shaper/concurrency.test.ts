@@ -268,6 +268,29 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.names.indexOf('there')).toBeLessThan(34);
   });
 
+  it('starts no job on a permit that may have expired before this process learned of it', async () => {
+    const options = { maxConcurrent: 1, maxWait: '1m', lease: '1s' };
+    const { shapers, stores, memory, runs } = fleetOf(2, options, { storeTimeout: '10s' });
+    const [stopped, other] = shapers as [Shaper, Shaper];
+    const store = stores[0] as FarStore;
+    // Like a process that is stopped between the store's answer and its receipt.
+    store.memory = {
+      async apply(steps) {
+        const answers = await memory.apply(steps);
+        store.memory = memory;
+        await sleep(1_500);
+        return answers;
+      },
+    };
+    runs.run(stopped, 'stopped', 100);
+    await pass(100);
+    runs.run(other, 'other', 3_000);
+    await pass(6_000);
+    expect(runs.names).toEqual(['other', 'stopped']);
+    expect(runs.most).toBe(1);
+    expect(runs.errors).toEqual([]);
+  });
+
   it('lets a job that costs much start beside many small ones of another process', async () => {
     const pace = { limit: 100, window: '1s', burst: 20, maxConcurrent: 10 };
     const { shapers, runs } = fleetOf(2, { ...pace, maxQueue: 10_000 });
@@ -409,8 +432,118 @@ describe('a booking of the next permit', () => {
     await pass(4_000);
     expect(runs.names.slice(0, 3)).toEqual(['here', 'there', 'late']);
     expect(runs.most).toBe(1);
-    // The booked permit was asked for often.
-    expect(runs.ms[1]).toBeLessThanOrEqual(10_050);
+    // 8 s after the booking, the booked permit is asked for every 250 ms.
+    expect(runs.ms[1]).toBeLessThanOrEqual(10_260);
+  });
+
+  it('of a long wait causes fewer calls than waiting without it', async () => {
+    const { stores } = await booked();
+    const { asked } = stores[1] as FarStore;
+    const callsIn = async (ms: number): Promise<number> => {
+      const before = asked.filter(({ op }) => op === 'take').length;
+      await pass(ms);
+      return (asked.filter(({ op }) => op === 'take').length - before) / 2;
+    };
+    expect(await callsIn(1_000)).toBeLessThanOrEqual(12);
+    expect(await callsIn(3_000)).toBeLessThanOrEqual(21);
+  });
+
+  it('that is refused sends nothing more', async () => {
+    const { shapers, stores, runs } = await booked();
+    runs.run(shapers[2] as Shaper, 'late', 10);
+    await pass(4_000);
+    const { asked } = stores[2] as FarStore;
+    expect(asked.some(({ rule }) => rule.code === 'pn')).toBe(true);
+    expect(asked.filter(({ op }) => op === 'put')).toEqual([]);
+  });
+
+  it('is kept until a slot is due, if the jobs also have a pace', async () => {
+    const pace = { limit: 12, window: '1s' } as const;
+    for (let seed = 0; seed < 3; seed += 1) {
+      const random = seeded(seed);
+      const settings = { random: () => random.uniform(), storeTimeout: '1s' } as const;
+      const options = { maxConcurrent: 3, maxWait: '2h', maxQueue: 10_000, ...pace };
+      const { shapers, stores, runs } = fleetOf(6, options, settings);
+      for (const store of stores) store.delayMs = 1;
+      for (const [at, shaper] of shapers.entries()) {
+        for (let i = 0; i < 150; i += 1) {
+          runs.run(shaper, `${at}`, 150 + 300 * random.uniform());
+        }
+      }
+      await pass(40_000);
+      for (const at of shapers.keys()) {
+        const starts = runs.all.filter(({ name }) => name === `${at}`).map(({ ms }) => ms);
+        const gaps = [...starts, 40_000].map((ms, i) => ms - (starts[i - 1] ?? 0));
+        expect(Math.max(...gaps)).toBeLessThan(5_000);
+      }
+      expect(runs.most).toBe(3);
+    }
+  });
+
+  it('is made by a process that runs only one long job, for its other jobs', async () => {
+    const { shapers, runs } = fleetOf(2, { maxConcurrent: 2 });
+    const [here, there] = shapers as [Shaper, Shaper];
+    runs.run(here, 'long', 600_000);
+    await pass(10);
+    const starts = [here, there].map((shaper) => {
+      const count = { started: 0, rejected: 0 };
+      const work = async () => {
+        count.started += 1;
+        await sleep(200);
+      };
+      const loop = async (): Promise<void> => {
+        for (;;) {
+          await shaper.schedule('acme', work).catch(() => {
+            count.rejected += 1;
+          });
+        }
+      };
+      void loop();
+      return count;
+    });
+    await pass(120_000);
+    expect(starts.map(({ rejected }) => rejected)).toEqual([0, 0]);
+    for (const { started } of starts) expect(started).toBeGreaterThan(15);
+  });
+
+  it('does not starve the others during the deployment of a higher limit', async () => {
+    const random = seeded(1);
+    const memory = memoryStore({ clock: systemClock });
+    const runs = new Runs();
+    const starts = [2, 2, 2, 3, 3, 3].map((maxConcurrent) => {
+      const shaper = createShaper(
+        { name: 'calls', maxConcurrent },
+        {
+          ...quiet,
+          store: remoteStore(new FarStore(memory)),
+          onStoreError: 'deny',
+          random: () => random.uniform(),
+        },
+      );
+      const count = { started: 0, rejected: 0 };
+      const work = async () => {
+        count.started += 1;
+        runs.now += 1;
+        runs.most = Math.max(runs.most, runs.now);
+        await sleep(200);
+        runs.now -= 1;
+      };
+      const loop = async (): Promise<void> => {
+        for (;;) {
+          await shaper.schedule('acme', work).catch(() => {
+            count.rejected += 1;
+          });
+        }
+      };
+      void loop();
+      void loop();
+      return count;
+    });
+    await pass(60_000);
+    const higher = starts.slice(3);
+    expect(higher.map(({ rejected }) => rejected)).toEqual([0, 0, 0]);
+    for (const { started } of higher) expect(started).toBeGreaterThan(100);
+    expect(runs.most).toBe(3);
   });
 
   it('is not counted as a running job', async () => {
