@@ -4,9 +4,11 @@ import type { Admission } from '@spillway/core';
 /** Machine-readable fields of a rejection, for clients that see no status, as in GraphQL and messages. */
 export interface RejectionExtensions {
   /**
-   * `RATE_LIMITED` (429: a rate or concurrency limit), `OVERLOADED` (503: a load shedder), `UNAVAILABLE` (503 for
-   * another reason, such as a store that cannot be reached with `onStoreError: 'deny'`), `FORBIDDEN` (403: a blocked
-   * key, or a limit with `status: 403`) or `BAD_REQUEST` (any other 4xx: idempotency keys, or `status: 402`).
+   * - `RATE_LIMITED` (429): a rate or concurrency limit.
+   * - `OVERLOADED` (503): a load shedder.
+   * - `UNAVAILABLE` (503): another reason, such as a store that cannot be reached with `onStoreError: 'deny'`.
+   * - `FORBIDDEN` (403): a blocked key, or a limit with `status: 403`.
+   * - `BAD_REQUEST` (any other 4xx): idempotency keys, or `status: 402`.
    */
   readonly code: 'RATE_LIMITED' | 'OVERLOADED' | 'UNAVAILABLE' | 'FORBIDDEN' | 'BAD_REQUEST';
   /** Milliseconds until a retry can be admitted; absent if waiting does not help. */

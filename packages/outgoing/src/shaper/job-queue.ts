@@ -276,6 +276,7 @@ export class JobQueue {
 
   private isMissed(slot: Slot, nowUs: number): boolean {
     const lateUs = nowUs - this.startUs(slot);
+    if (slot.permit?.mayHaveExpired(lateUs)) return true;
     const periodUs = periodUsOf(slot);
     if (lateUs <= CHECK_AHEAD_US || lateUs <= periodUs) return false;
     if (this.isChecking && !this.isChecked(slot)) return false;

@@ -27,11 +27,14 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * A process books the next permit after this many turns, and as many more for each permit that it holds. A turn is the time for which another process
- * may keep a permit. With 1, so many processes would compete for the booking that some would wait as long as without
- * bookings.
+ * A process books the next permit after this many turns, and as many more for each permit that it holds. A turn is the
+ * time for which another process may keep a permit. With 1, so many processes would compete for the booking that some
+ * would wait as long as without bookings.
  */
 const BOOK_AFTER = 2;
+
+/** The longest turn to expect: run times are averaged over all keys, and jobs of another key may be long. */
+const MAX_TURN_US = 5_000_000;
 
 /** Before this many turns, a process asks for a booking a third as often, so processes that wait longer get it. */
 const LONG_WAIT = 3;
@@ -47,11 +50,11 @@ const BOOKED_SHARE = 1 / 32;
 const MAX_BOOKED_POLL_US = 300_000;
 
 /**
- * A booking is given up after the run time of this many jobs, and at least after this time. It is useless if the other
+ * A booking is given up after this many turns, and at least after this time. It is useless if the other
  * processes have a higher limit, as while a lower one is deployed: they take each released permit before this process
  * may. Until then, none of them can book.
  */
-const GIVE_UP_RUNS = 5;
+const GIVE_UP_TURNS = 5;
 const MIN_GIVE_UP_US = 10_000_000;
 
 /** The store forgets a booking and its permit after this time, unless they are renewed. */
@@ -68,10 +71,10 @@ const MAX_COURTESY_US = 50_000;
 const NEWER = 1 / 8;
 
 /**
- * A permit is discarded if the answer that grants it takes longer than this part of the lease: the lease may expire
- * before it is renewed, which happens within a third of it. This process was stopped, or the store hung.
+ * A permit is discarded if the store's answer, or the start of the job, is later than this part of the lease: the lease
+ * may have expired. It is renewed within a third. This process was stopped, or the store hung.
  */
-const LATEST_ANSWER = 2 / 3;
+const LATEST_PART = 2 / 3;
 
 /** The timeout after which a release is considered lost, and is sent again. */
 const RELEASE_US = 1_000_000;
@@ -92,6 +95,11 @@ export class Permit {
   reuse(nowUs: number): boolean {
     this.uses += 1;
     return this.uses <= MAX_REUSES && nowUs - this.sinceUs < MAX_REUSE_US;
+  }
+
+  /** Whether the lease may have expired if the answer or the start was this late. */
+  mayHaveExpired(lateUs: number): boolean {
+    return lateUs > (this.step.rule as LeasesRule).leaseUs * LATEST_PART;
   }
 
   release(): void {
@@ -166,18 +174,17 @@ export class Permits {
     return this.client.store.sync ? undefined : bookingOf(this.lookStep(key));
   }
 
-  /** Whether the permit of this step may have expired before this process learned of it. */
-  isExpired({ rule }: Step, askedUs: number, receivedUs: number): boolean {
-    return receivedUs - askedUs > (rule as LeasesRule).leaseUs * LATEST_ANSWER;
-  }
-
   mayBook(key: string, waitingSinceUs: number): boolean {
     const isPossible = !this.client.store.sync && this.leftFor(key, 0) > 0;
     return isPossible && this.turnsSince(waitingSinceUs) >= BOOK_AFTER * (1 + this.heldOf(key));
   }
 
   private turnsSince(us: number): number {
-    return (this.client.store.clock.nowUs() - us) / Math.max(MAX_REUSE_US, this.runUs);
+    return (this.client.store.clock.nowUs() - us) / this.turnUs;
+  }
+
+  private get turnUs(): number {
+    return Math.min(Math.max(this.runUs, MAX_REUSE_US), MAX_TURN_US);
   }
 
   /**
@@ -210,7 +217,7 @@ export class Permits {
 
   /** Whether a booking must be given up, because it has not led to a permit for long. */
   isUseless({ sinceUs }: Booking): boolean {
-    const longestUs = Math.max(this.runUs * GIVE_UP_RUNS, MIN_GIVE_UP_US);
+    const longestUs = Math.max(this.turnUs * GIVE_UP_TURNS, MIN_GIVE_UP_US);
     return this.client.store.clock.nowUs() - sinceUs > longestUs;
   }
 

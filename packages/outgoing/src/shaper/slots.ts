@@ -284,8 +284,7 @@ export class SlotClient {
       answers,
       permit: permit ?? asked.permit,
     };
-    const isExpired = permit && this.permits?.isExpired(permit.step, askedUs, receivedUs);
-    const isUnusable = isExcess || (isExpired && !isLocal);
+    const isUnusable = isExcess || (!isLocal && permit?.mayHaveExpired(receivedUs - askedUs));
     if (isUnusable && taken) void this.cancel(taken);
     return {
       key,
