@@ -417,6 +417,8 @@ describe('reports of several processes', () => {
       for (let i = 0; i < 10; i += 1) callers.countDecision(denied, 'enforce', 'ada');
       for (let i = 0; i < 300; i += 1) callers.countDecision(denied, 'enforce', `${process} ${i}`);
       callers.countDecision({ ...denied, limiter: `only ${process}` }, 'enforce', 'ada');
+      const would = { ...denied, allowed: true, outcome: 'would-deny' } as const;
+      callers.countDecision(would, 'shadow', 'bob');
       return callers.report();
     });
     const merged = mergeReports(reports);
@@ -427,6 +429,11 @@ describe('reports of several processes', () => {
     expect(minute.callers).toHaveLength(20);
     expect(minute.othersAtMost).toBeGreaterThan(0);
     expect(merged[0]?.counts.denied).toBe(620);
+    expect(merged[0]?.wouldReject.quarter).toEqual({
+      total: 2,
+      callers: [{ caller: 'bob', atLeast: 2, atMost: 2 }],
+      othersAtMost: 0,
+    });
   });
 });
 
@@ -482,6 +489,19 @@ describe('summaries', () => {
     expect(caller).toBe(shown.rejected.quarter.callers[0]?.caller);
     expect(new CallerSeal(SECRET).reveal(caller)).toBe('ada@example.org');
     expect(new CallerSeal(`${SECRET} `).reveal(caller)).toBeUndefined();
+  });
+
+  it('say what a limiter in shadow mode would reject, and show no key either', async () => {
+    const lines: CallerSummary[] = [];
+    const shadow = rateLimit({ ...two, mode: 'shadow', key: ({ path }) => path });
+    const write = (line: CallerSummary): void => void lines.push(line);
+    const { requests, callers, report } = watched({ write, secret: SECRET }, [shadow]);
+    requests('ada@example.org', 5);
+    const shown = report();
+    await callers.close();
+    expect(lines).toMatchObject([{ outcome: 'would-deny', total: 3, callers: [{ atLeast: 3 }] }]);
+    expect(shown.wouldReject.quarter.callers).toEqual(lines[0]?.callers);
+    expect(JSON.stringify([lines, shown])).not.toContain('ada');
   });
 });
 
@@ -607,4 +627,22 @@ it.each([
   [{ unknown: 1 }, 'unknown'],
 ])('rejects %j', (options, name) => {
   expect(() => topCallers(options as never)).toThrow(name);
+});
+
+it.each([
+  [
+    'throws',
+    () => {
+      throw new Error('disk full');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('disk full'))],
+])('a logger that %s fails no request', (_, write) => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  onTestFinished(() => warn.mockRestore());
+  const { clock, requests, report } = watched({ write });
+  requests('ada', 5);
+  clock.advance('8m');
+  requests('ada', 1);
+  expect(report().counts).toMatchObject({ allowed: 2, denied: 4 });
 });

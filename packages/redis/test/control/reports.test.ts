@@ -74,6 +74,13 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
     });
   });
 
+  it('of more processes than one call reads add up', async () => {
+    for (let i = 0; i < 23; i += 1) await publish({ ada: 5 });
+    const { processes, merged } = await read();
+    expect(processes).toHaveLength(23);
+    expect(merged).toMatchObject([{ rejected: { quarter: { total: 115 } } }]);
+  });
+
   it('of one limiter are read alone', async () => {
     await publish({ ada: 5 });
     await publish({ eve: 1 }, 'login');
