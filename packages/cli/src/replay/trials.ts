@@ -159,9 +159,9 @@ class Trials {
   }
 
   /**
-   * Counts the requests and callers that the production algorithm would reject. Stops when one of the two counts
-   * exceeds `most`. One caller is decided after the other, on the same count in the store, which is reset for each
-   * caller. This is twice as fast as looking up a count for each request.
+   * Counts the requests and the callers that the limiter would reject. Stops when one of these two numbers exceeds
+   * `most`. All requests of one caller are decided before the next caller's, on one entry of the store that is reset in
+   * between. This is twice as fast as looking up an entry for each request.
    */
   private reject(
     { algorithm, limit, burst }: Numbers,

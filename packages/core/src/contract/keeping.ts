@@ -89,7 +89,7 @@ export interface ClaimTurn<Raw> {
   readonly settled?: Settled | undefined;
 }
 
-/** The text of a problem document (RFC 9457), escaped for JSON strings. */
+/** Members of a problem document (RFC 9457). Each text is already escaped for a JSON string. */
 export interface Problem {
   readonly type: string;
   readonly title: string;

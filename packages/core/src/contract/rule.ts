@@ -330,8 +330,8 @@ export interface Machine {
     sink: FaultSink,
   ): S;
   /**
-   * Returns the option whose callback supplies a property of {@link Given}. `source` is the name of that property in
-   * faults.
+   * Returns the app's callback that supplies `period` or `item` of {@link Given}; undefined if there is none. `source`
+   * is the name of the property in faults.
    */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
   /** Properties to set in the merged step, such as a cost that is not the sum of the two costs. */

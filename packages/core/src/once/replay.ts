@@ -97,7 +97,7 @@ export class WaitingRetries {
     this.waitUs = waitUs;
   }
 
-  /** Registers a run of this process. When `over` settles, the retries that wait for the run poll the store at once. */
+  /** Registers that this process runs the handler. When `over` settles, waiting retries ask the store at once. */
   noteRun(step: Step, over: Promise<void>): void {
     if (this.waitUs === 0) return;
     const name = claimNameOf(step);

@@ -17,7 +17,7 @@ const MAX_DOMAINS = 1_000;
  * never too early.
  *
  * The store's time minus this process's time when the request was sent is an upper bound. If it is smaller than the
- * known offset, the store's clock was set back.
+ * estimated offset, the store's clock was set back.
  */
 export class StoreTime {
   private latest = -Infinity;

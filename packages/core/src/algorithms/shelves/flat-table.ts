@@ -136,8 +136,8 @@ export class FlatTable {
   }
 
   /**
-   * Continues the rebuild, which evicts expired entries. If none is running, checks a few entries, and starts one if
-   * any has expired.
+   * Continues the running rebuild, which evicts expired entries. If no rebuild is running, checks a few entries, and
+   * starts a rebuild if one of them has expired.
    */
   reclaim(nowUs: number): void {
     if (this.old) this.move(FEW, nowUs);
