@@ -423,6 +423,7 @@ export class JobQueue {
   private async refill(): Promise<void> {
     const { slots } = this;
     this.isRefilling = true;
+    this.giveUpUselessBooking();
     // Nothing else is awaited with a store in memory, so a job starts at once.
     const booked = this.mayBook ? await this.book(this.permits as Permits) : undefined;
     if (booked && booked.waitUs > 0) {
@@ -447,15 +448,16 @@ export class JobQueue {
 
   private get mayBook(): boolean {
     const { booking, permits, key, lacksPermitSinceUs, hasGivenUp } = this;
-    if (booking && permits?.isUseless(booking)) {
-      permits.endBooking(key, booking.lease);
-      this.booking = undefined;
-      this.hasGivenUp = true;
-      return false;
-    }
-    return (
-      booking !== undefined || (!hasGivenUp && permits?.mayBook(key, lacksPermitSinceUs) === true)
-    );
+    if (booking) return true;
+    return !hasGivenUp && permits?.mayBook(key, lacksPermitSinceUs) === true;
+  }
+
+  private giveUpUselessBooking(): void {
+    const { booking, permits, key } = this;
+    if (!booking || !permits?.isUseless(booking)) return;
+    permits.endBooking(key, booking.lease);
+    this.booking = undefined;
+    this.hasGivenUp = true;
   }
 
   private async book(permits: Permits): Promise<Booked> {
@@ -524,7 +526,7 @@ export class JobQueue {
       } else {
         permit?.release();
         // Its slot may not be due yet.
-        this.booking = booking;
+        this.booking ??= booking;
         if (lacksPermit) this.lacksPermitSinceUs = Math.min(this.lacksPermitSinceUs, receivedUs);
       }
       if (lacksPermit && running > permits.heldOf(key)) {

@@ -50,9 +50,9 @@ const BOOKED_SHARE = 1 / 32;
 const MAX_BOOKED_POLL_US = 300_000;
 
 /**
- * A booking is given up after this many turns, and at least after this time. It is useless if the other
- * processes have a higher limit, as while a lower one is deployed: they take each released permit before this process
- * may. Until then, none of them can book.
+ * A booking is given up after this many turns, and at least after this time. It is useless if other processes have a
+ * higher limit, for example during a deployment: they take each released permit before this process may. As long as it
+ * has the booking, none of them can book.
  */
 const GIVE_UP_TURNS = 5;
 const MIN_GIVE_UP_US = 10_000_000;

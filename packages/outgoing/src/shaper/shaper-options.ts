@@ -57,8 +57,8 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. A job that was
-   * accepted, but has not started within this time, is rejected then. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. A job that was accepted, but has
+   * not started within this time, is rejected then. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys, 1 to 1,000,000. Default 1,000. */
