@@ -25,12 +25,14 @@ import {
 } from './feature-options.js';
 import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './module-options.js';
 
-/** The token of a shaper: for `app.get()`, and for `overrideProvider()` of a test. */
+/** The token of a declared shaper: for `app.get()`, and for `overrideProvider()` in tests. */
 export function getShaperToken(name: string): string {
   return `spillway.shaper.${name}`;
 }
 
-/** The token of a limiter, or of several: for `app.get()`, and for `overrideProvider()` of a test. */
+/**
+ * The token of a declared limiter or group of limiters: for `app.get()`, and for `overrideProvider()` in tests.
+ */
 export function getLimiterToken(name: string): string {
   return `spillway.limiter.${name}`;
 }

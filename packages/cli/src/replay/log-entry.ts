@@ -10,8 +10,8 @@ export interface LineFormat {
 /** A request of a log. The functions of a policy get this entry as their request. Its `raw` is the entry itself. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
-   * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
-   * it.
+   * The stamp of the line, in microseconds since the epoch. If an earlier line has a later stamp, this is the latest
+   * stamp of the earlier lines.
    */
   timeUs: number;
   /** The status of the response; undefined if it is not in the log. */

@@ -12,13 +12,12 @@ export interface UniqueGroup {
 
 /**
  * Merges the steps on one count (see {@link countOf}) into one step with the summed cost. Otherwise each of two steps
- * could fit the limit, although their sum does not. Permits and claims are never merged: steps that renew or release
- * them stay separate and are applied in order.
+ * could fit the limit, although their sum does not. Steps of permits and claims are never merged: several steps on one
+ * count stay separate and are applied in order, if none is a `take`.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if
  *
- * - steps on one count differ in operation or rule,
- * - two `put` or two `hold` steps are on one count,
+ * - steps that must be merged differ in operation or rule, or are two `put` or two `hold` steps,
  * - a take of a permit or claim is not the only step on its count,
  * - a `hold` has a rule other than `queue` or `lock`, or
  * - a claim is invalid, or the rule of its step is not for claims.

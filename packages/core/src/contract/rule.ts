@@ -363,7 +363,7 @@ export interface DeclaredNumbers {
   readonly burst?: number;
   /** The most units beyond the limit that may be charged afterwards. */
   readonly debt?: number;
-  /** The most requests in flight that are not critical. */
+  /** The maximum of non-critical requests in flight, if it differs from `limit`. */
   readonly open?: number;
   readonly leaseMs?: number;
   /** How long a done claim stays stored. */

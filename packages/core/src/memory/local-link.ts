@@ -6,7 +6,7 @@ import type { Answer } from '../contract/ask.js';
 import type { Step, SyncStore } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 
-/** A memory store that can also apply a single step, which saves the arrays for the step and its answer. */
+/** A memory store that can also apply a single step, without an array for the step and another for its answer. */
 export interface OneStepStore extends SyncStore {
   readonly clock: Clock;
   applyOne(step: Step): Answer;

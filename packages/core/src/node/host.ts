@@ -1,10 +1,11 @@
 import { outside } from '../base/host.js';
 
-/** The counters of `performance.eventLoopUtilization` since the process started, in milliseconds. */
+/** Running totals of this thread, in milliseconds. `idle` and `active` are of `performance.eventLoopUtilization`. */
 export interface LoopTimes {
   readonly idle: number;
   readonly active: number;
   readonly cpu?: number | undefined;
+  /** The number of connections accepted. */
   readonly accepted?: number | undefined;
 }
 

@@ -19,7 +19,7 @@ const MEMORY_MS = 500;
  */
 const PAUSE = 0.01;
 /**
- * When the loop has accepted connections for this long without idling, the value is at least 1. The loop accepts one
+ * When the loop has accepted connections for this long without idling, the load is at least 1. The loop accepts one
  * connection per iteration (libuv since 1.45), and the others wait in the kernel, where no timer sees them. Without
  * this rule, none of 453 requests a second on new connections was served in time.
  */

@@ -12,7 +12,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore how many limiters of this process have no store; 0 if these limiters have a store */
+/** @param withoutStore the number of limiters in this process that have no store; 0 if those in `limiters` have one */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],

@@ -70,7 +70,7 @@ export class ResponseCollector {
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }
 
-  /** The response without its body, whose end may be missing; undefined if no response has begun. */
+  /** The response without its body, which may be incomplete. Undefined if no response has begun. */
   bodiless(): AnswerRecord | undefined {
     return this.answer && { ...this.answer, body: undefined };
   }

@@ -47,9 +47,9 @@ const MOST_RUNNING = 100;
  * share, in all processes together. It is meant for quotas: calendars and fixed windows. With other algorithms, a
  * period ends when all units are available again.
  *
- * A share counts as reported when the promise of `onCrossed` has resolved. If the callback fails or takes more than a
- * minute, or its process is killed, the key's next request after that minute calls it again, with the same `id`. Limits
- * in shadow mode and decisions without the store are ignored.
+ * A share counts as reported when the promise of `onCrossed` has resolved. If the callback fails, takes more than a
+ * minute, or its process is killed, it is called again with the same `id`, at the key's first request at least a minute
+ * after the first attempt. Limits in shadow mode and decisions without the store are ignored.
  *
  * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
  * `overage`

@@ -40,7 +40,7 @@ function isRepeat(reply: Reply): boolean {
   return field(reply, 'idempotency-replayed') === 'true';
 }
 
-/** Repeats a request until the reply is a replay. A service may store its first response only after sending it. */
+/** Repeats a request until the reply is a replay. Some services send their first response before they store it. */
 function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   return eventually(async () => {
     const reply = await caller.ask(path, ask);
