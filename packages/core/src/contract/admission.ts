@@ -11,14 +11,17 @@ export interface Admission {
   /** The rejection that determines the response; undefined if the request is allowed or replayed. */
   readonly binding: Decision | undefined;
   /**
-   * The stored response to send instead of running a handler, if the request is a replay. `status` and `headers` are
-   * taken from it.
+   * The stored response to send instead of running a handler, if the request is a replay. Its headers are sent in
+   * addition to `headers`.
    */
   readonly replay?: StoredResponse | undefined;
-  /** 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. */
+  /**
+   * 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. For a replay, the
+   * stored status.
+   */
   readonly status: number;
   readonly headers: readonly Header[];
-  /** Body of a rejection: a problem document (RFC 9457). Empty if allowed. */
+  /** Body of a rejection: a problem document (RFC 9457). Otherwise empty. */
   readonly body: string;
   /** The guard that decided. An adapter uses it to detect a guard that is mounted twice. */
   readonly guard?: object;

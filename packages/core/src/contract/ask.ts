@@ -71,13 +71,13 @@ export interface Ask<Rule> {
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
   /**
-   * For `hold`: the length of the pause or lock from now, in whole microseconds; 0 has no effect. A pause takes at most
+   * For `hold`: the length of the pause or lock from now, in whole microseconds; 0 has no effect. A pause lasts at most
    * 24 hours, a lock at most the longest lock of its rule.
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule: true if all such takes of one key in a group start at the same time. They
-   * start when the last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
+   * For binding takes with a `queue` rule: if true, the jobs of all such takes of one key in a group start together, as
+   * soon as the last of them can (rounded up to a microsecond). Each take is charged as if it came at that time.
    */
   readonly together?: boolean;
   /**
@@ -131,7 +131,8 @@ export interface Receipt {
 interface AnswerBase {
   /**
    * `take`, `record`, `look`: whether the cost passes under the rule of this step (another step may still reject the
-   * group). `put`: whether anything was given back. `done`: whether the claim is marked as done. `reset`: true.
+   * group). `put`: whether anything was given back. `done`: whether the claim is now done under this owner. `hold`,
+   * `reset`: true.
    */
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
@@ -143,7 +144,7 @@ interface AnswerBase {
   readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
-  /** The error of the store, if it could not answer. The fallback answered instead. */
+  /** The error of the store, if it could not answer. The answer then follows `onStoreError`. */
   readonly failure?: Error;
   /**
    * The receipt of the fallback counters for this grant. These counters also count grants of the store, in case the
@@ -180,7 +181,7 @@ export interface CalendarAnswer extends AnswerBase {
   readonly current: number;
 }
 
-/** State of a limit with a penalty after the step. */
+/** State of the window and the lock after the step. */
 export interface LockAnswer extends AnswerBase {
   /** The first instant after the window; during a lock, after the window in which the lock began. */
   readonly endUs: number;
@@ -194,7 +195,8 @@ export interface LogAnswer extends AnswerBase {
   /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
   /**
-   * Time of the entry or item that must expire before this step passes; -1 if the step passes now or can never pass.
+   * If the step is sent again, it passes one window after this time: then the entry or item that was added at this time
+   * expires. -1 if the step would pass at once or can never pass.
    */
   readonly freesUs: number;
   /** Time of the newest entry that counts; 0 if no entry counts. */

@@ -1,8 +1,9 @@
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
   /**
-   * The name of the period, such as `2026-11@Europe/Berlin`; for a billing period, the id from the app. If the app
-   * supplies no new period, periods of the same length follow. Their names are that id with `+1`, `+2` and so on.
+   * The name of the period, such as `2026-11@Europe/Berlin`; for a billing period, the id from the app, escaped as in
+   * `encodeName`. If the app supplies no new period, periods of the same length follow. Their names are that id with
+   * `+1`, `+2` and so on.
    */
   readonly label: string;
   /** The first instant, in microseconds since the epoch: a whole second. */

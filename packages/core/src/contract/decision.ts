@@ -64,7 +64,7 @@ export interface Policy {
   readonly plan?: string;
 }
 
-/** The exact numbers of a decision. NaN if the store could not answer. */
+/** The exact numbers of a decision. A number is NaN if it is unknown, such as when the store could not answer. */
 export interface Numbers {
   /**
    * Units that count after this decision, rounded up. They may exceed the limit if it was lowered, has `overage`, or
@@ -84,7 +84,9 @@ export interface Numbers {
    * know the time and give a hint: one to two times their `retryAfter`.
    */
   readonly retryAfterMs: number;
-  /** Milliseconds until the key is like an unused one; NaN if that can't be known. */
+  /**
+   * Milliseconds until the whole limit is available again if there are no other requests; NaN if that can't be known.
+   */
   readonly resetMs: number;
 }
 
@@ -142,9 +144,9 @@ export function statusOf({ reason, status }: Decision): number {
 }
 
 /**
- * Returns the decision that determines the response. If the request is not allowed, it is the first of these: a
- * rejection that the caller caused (429, 403, 402), overload (503), another rejection, a replay. Among equals, the
- * longest wait decides. If all decisions allow the request, returns the one with the least `remaining`.
+ * Returns the decision that determines the response. If some decisions don't allow the request, returns the first of
+ * them in this order: status 429, 403 or 402 (the caller is the cause), 503, any other status, a replay. Among equals,
+ * the one with the longest wait. If all allow the request, returns the one with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

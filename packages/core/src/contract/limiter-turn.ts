@@ -32,7 +32,7 @@ export interface StepContext {
 /** One limiter's part in one request. */
 export interface LimiterTurn<Raw = unknown> {
   readonly request: LimitRequest<Raw>;
-  /** The mode in effect: the declared one or a live setting. */
+  /** The mode in effect, which depends on the modes of the limiter and the guard, and on live settings. */
   readonly mode: Mode;
   readonly step?: Step | undefined;
   readonly answer?: Answer | undefined;

@@ -22,7 +22,7 @@ export interface RequestOutcome extends ResponseEnd {
 /** What a limiter returns for a request: a step for the store, or a decision if no store is needed. */
 export type Question = Step | Decision;
 
-/** Steps that give back units, or a promise of them; undefined if nothing is given back. */
+/** Steps to send at the end of a request, such as refunds, or a promise of them; undefined if there are none. */
 export type StepsBack = readonly Step[] | undefined | Promise<readonly Step[] | undefined>;
 
 interface LimiterBase<Raw> {
@@ -36,10 +36,10 @@ interface LimiterBase<Raw> {
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
   /**
-   * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
-   * a fault.
+   * Called once, when the response has closed. Returns the steps to send, such as refunds, if any. An error is reported
+   * as a fault.
    *
-   * - Stored limiters: called if the guard let the request pass and the store charged it.
+   * - Stored limiters: called if the guard let the request pass and the store or a fallback counter charged it.
    * - Local limiters: called if the limiter let the request pass, or would have rejected it outside shadow mode. Until
    *   this call, the limiter can hold a permit. If another limiter rejected the request, this is called at once. The
    *   outcome then has `rejected` and the status of the rejection.
@@ -71,7 +71,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
    * calling the store.
    *
    * @param binding whether the step may reject the request: false in shadow mode
-   * @param live live limits, which replace the declared numbers
+   * @param live numbers that replace the declared ones
    */
   step(
     request: LimitRequest<Raw>,

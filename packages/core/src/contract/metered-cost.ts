@@ -47,7 +47,7 @@ export function meteredOf<Raw = unknown>(cost: unknown): MeterHooks<Raw> | undef
 /** A usage to reserve, for calls without HTTP. `reserve()` of a {@link Meter} returns it. */
 export interface Reservation<Usage = unknown> {
   readonly usage: Usage;
-  /** The least usage, charged as soon as the call is admitted. */
+  /** The usage that is owed as soon as the call is admitted. */
   readonly atLeast: Usage | undefined;
 }
 

@@ -63,8 +63,8 @@ export interface Overflowing {
  */
 export interface Observer {
   /**
-   * Called for each decision. `key` is the counted key, for logs that hash it; undefined if nothing was counted.
-   * `request` is undefined without HTTP. Never use either as a metric label.
+   * Called for each decision. `key` is the key that the limiter uses for the request, for logs that hash it; undefined
+   * if there is none. `request` is undefined without HTTP. Never use either as a metric label.
    */
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
@@ -97,11 +97,11 @@ export interface Observer {
   /** Called when the store or a callback of the app failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
-  /** Called when a breaker opens or closes: the store, or a part of it, is down or back. */
+  /** Called when a breaker opens or closes, because the store or a part of it is down, slow or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Called by each new guard whose store is in memory. `overflowed` can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
-  /** Called by each new guard with its control. `settingsLost` can be read at any time. */
+  /** Called by each new guard whose control has `settingsLost`, which can be read at any time. */
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
 }
 
@@ -110,7 +110,7 @@ export interface Fault {
   readonly limiter: string;
   /**
    * What failed: the callback of an option, an observer, the signal of a load shedder, a custom limiter (`step`,
-   * `decide`, `finish`), the store, or the adapter.
+   * `decide`, `finish`), the control, the store, or the adapter.
    */
   readonly source:
     | 'key'

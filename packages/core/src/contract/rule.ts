@@ -312,7 +312,7 @@ export interface Machine {
    */
   readonly failsClosed?: boolean;
   /**
-   * Checks constraints of a step that types can't express, before a store reads any key.
+   * Checks what types can't express about a step, before a store reads any key.
    *
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
@@ -330,8 +330,8 @@ export interface Machine {
     sink: FaultSink,
   ): S;
   /**
-   * Returns the app's callback that supplies `period` or `item` of {@link Given}; undefined if there is none. `source`
-   * is the name of the property in faults.
+   * Returns, as `option`, the app's callback that supplies `period` or `item` of {@link Given}; undefined if there is
+   * none. `source` is the name of that property, also in faults.
    */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
   /** Properties to set in the merged step, such as a cost that is not the sum of the two costs. */
@@ -340,7 +340,7 @@ export interface Machine {
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   codeOf?(rule: Rule, claim: Claim): string;
   described?(rule: Rule): string;
-  /** How rejections are cached. Omitted if their cause may end at any moment. */
+  /** How rejections are cached. Omitted if the algorithm's rejections must not be cached. */
   readonly denials?: DenialMemory;
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
@@ -350,7 +350,7 @@ export interface DeclaredNumbers {
   /**
    * The algorithm, in one of these forms. None has spaces, because spaces separate the values announced in Redis.
    *
-   * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
+   * - rate limits: the {@link Algorithm}, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;
    * - `lock:`, the lock lengths, `:` and `forget`, all in milliseconds;
    * - `distinct`, `shaper`, `concurrency`, or `claims` (idempotency keys).
@@ -359,7 +359,7 @@ export interface DeclaredNumbers {
   /** Units per window, or requests in flight. */
   readonly limit: number;
   readonly windowMs?: number;
-  /** Units at once, for a token bucket whose burst differs from its limit. */
+  /** Units at once, for a shaper, or for a token bucket whose burst differs from its limit. */
   readonly burst?: number;
   /** The most units beyond the limit that may be charged afterwards. */
   readonly debt?: number;
@@ -374,10 +374,10 @@ export interface DeclaredNumbers {
 
 /** How the denial cache stores a rejection as a few numbers, and reads it back without calling the store. */
 export interface DenialMemory {
-  /** How many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
+  /** How many milliseconds a rejection of `cost` units may be cached; 0 if it must not be. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   covers(cost: number, kept: number): boolean;
-  /** Writes the state in the answer as at most five numbers, starting at index `at`. */
+  /** Writes the state that the answer contains into `numbers`, from index `at` on: at most five numbers. */
   write(answer: Answer, numbers: Float64Array, at: number): void;
   /** The rejection as the store would return it at `nowUs` of the store's clock. */
   read(rule: Rule, numbers: Float64Array, at: number, nowUs: number): Answer;
@@ -388,7 +388,9 @@ export interface DenialMemory {
  * count only if each can read the other's state unchanged. These do:
  *
  * - buckets with the same tolerance (including debt) and the same denominator,
- * - windows of the same kind and length, logs and limits on distinct items with the same window,
+ * - windows of the same kind and length,
+ * - logs with the same window,
+ * - limits on distinct items with the same window,
  * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *

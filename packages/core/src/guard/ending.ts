@@ -38,8 +38,8 @@ export class Ending<Raw> {
   }
 
   /**
-   * Starts renewing the permits and claims of a request. Returns those of `turns`, one for each limiter, that need work
-   * when the request ends.
+   * Starts renewing the permits and claims of a request. `turns` has one turn for each limiter. Returns the turns that
+   * need work when the request ends.
    */
   beginTurns(
     turns: readonly DecidedTurn<Raw>[],

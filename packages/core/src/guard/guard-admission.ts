@@ -98,7 +98,7 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   /**
-   * Returns the name of a limiter whose count was charged by this admission and by `other`, which is of another guard.
+   * Returns the name of a limiter whose count was charged twice: by this admission, and by `other` of another guard.
    */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;

@@ -92,7 +92,7 @@ export interface Guard<Raw = unknown> {
    * once the server accepts no more requests. Waits at most 5 s for the store. Never rejects.
    */
   close(): Promise<void>;
-  /** The number of permits that requests of this process hold now, for a gauge. */
+  /** The number of permits that this guard's requests in this process hold now, for a gauge. */
   readonly inProgress: number;
   readonly limiters: readonly GuardLimiter[];
   /**

@@ -129,7 +129,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /**
-   * If only a claim rejects the request, the claim's limiter replays a response, rejects the request, or makes all
+   * If only a claim rejects the request, the claim's limiter replays a response, rejects the request, or makes the
    * limiters decide again. Otherwise, the decisions are final.
    */
   private settleClaim(

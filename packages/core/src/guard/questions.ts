@@ -60,7 +60,10 @@ export class Questions<Raw> {
       : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
-  /** Settles when all async callbacks have settled or are late; undefined if there are none. Never rejects. */
+  /**
+   * Returns a promise that resolves, and never rejects, when all async callbacks have settled or are late; undefined if
+   * there are none.
+   */
   later(
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,

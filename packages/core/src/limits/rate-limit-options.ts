@@ -28,8 +28,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly limit: number;
   /**
    * Returns the caller's plan: a `limit`, `window`, `burst`, and a `name` for metrics; may be async. If there is no
-   * plan or the function fails, the declared numbers apply, so declare the smallest plan. A limit of 0 rejects every
-   * request; with `overage`, it admits every request.
+   * plan or the function fails, the declared numbers apply, so declare those of the smallest plan. A limit of 0 rejects
+   * every request; with `overage`, it admits every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
@@ -49,9 +49,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. Nobody is rejected, even with
-   * `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units beyond its
-   * burst. Default: requests above the limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Nobody is
+   * rejected, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most
+   * `limit` units beyond its burst. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections. Default 429. */

@@ -18,8 +18,8 @@ export interface MemoryStoreOptions {
    */
   readonly maxEntries?: number | undefined;
   /**
-   * The most bytes of values, such as stored responses: 1 to 2^40. When they are full, the oldest values are evicted.
-   * Default 64 MiB.
+   * The most bytes of values, such as stored responses: 1 to 2^40. Beyond that, the oldest values are evicted. Default
+   * 64 MiB.
    */
   readonly valueBytes?: number | undefined;
   /** Source of time, for tests. Default: the process's monotonic clock. */
@@ -58,8 +58,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 }
 
 /**
- * A memory store that doesn't count new keys while it is full, so it rejects no caller for another caller's requests.
- * When full, it still has room for `maxEntries` more pauses and locks, because these must apply to new keys too.
+ * A memory store that doesn't count new keys while it is full, so it never rejects a caller because of another caller's
+ * requests. When full, it still has room for `maxEntries` more pauses and locks, because these must apply to new keys
+ * too.
  */
 export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
   return new Memory(clock, maxEntries, undefined, 2 * maxEntries);

@@ -83,7 +83,7 @@ export class Memory implements OneStepStore {
 
   /**
    * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
-   * resets the other counts of its limiter.
+   * resets the key's counts under the limiter's other rules.
    *
    * Contains only the fast path of a bucket, because V8 inlines a short method. Other splits of this code made
    * decisions a fifth slower.

@@ -17,14 +17,14 @@ export interface Exchange {
   decided?(admission: Admission): void;
   /**
    * Whether the response is no longer needed: the client disconnected, or other code has ended it. Called only if the
-   * store answered asynchronously.
+   * guard had to wait: for the store, a callback, or a running request with the same idempotency key.
    */
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
    * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
-   * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
-   * something to release or refund.
+   * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission is
+   * {@link Admission.pending}.
    */
   onClosed(closed: OnClosed): void;
   /** The value of a response header that is already set; undefined, null or '' if there is none. */
@@ -44,9 +44,9 @@ export interface Exchange {
    */
   reject(admission: Admission): void;
   /**
-   * Shows the request's body and the handler's response to a guard with `idempotency()`. Called once for each request
-   * with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that. A guard with
-   * `idempotency()` then throws.
+   * Shows the request's body and the handler's response to a guard with `idempotency()`. Called at most once per
+   * request with an idempotency key, before its handler runs or it is answered. Omit it if the framework cannot do
+   * that. A guard with `idempotency()` then throws.
    *
    * @param recorders creates recorders for node:http and fetch
    */

@@ -65,7 +65,7 @@ export class Gate<Raw> {
 
   /**
    * Decides on a request, once for each `holder`, and applies the decision to the exchange. Synchronous if the store
-   * is. If the guard or the exchange throws, the fault goes to `onFault` and the request passes.
+   * and all callbacks are. If the guard or the exchange throws, the fault goes to `onFault` and the request passes.
    *
    * @param holder the object by which `admissionsOf` finds the admission, usually the framework's request
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; or the promise rejects with it.
@@ -112,7 +112,7 @@ export class Gate<Raw> {
       : this.applyAdmission(asked, request, exchange, holder, seen, false);
   }
 
-  /** Logs a warning if no request arrives. Call it for guards that apps mount themselves. */
+  /** Turns on the warning about a guard that receives no requests. Call it for guards that apps mount themselves. */
   expectRequests(): this {
     this.guard.expectRequests();
     return this;

@@ -3,7 +3,9 @@ import { after, isThenable } from '../base/host.js';
 
 const RESPONSE_START_TIMEOUT_MS = 10_000;
 
-/** How long frameworks may take to begin a response, such as a file or view, after `onRejected` has ended. */
+/**
+ * How long a framework may take to begin a response, such as a file or view, after the promise of `onRejected` settles.
+ */
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
@@ -148,8 +150,8 @@ export class OwnAnswer {
 }
 
 /**
- * Wraps thrown primitives, because frameworks treat `undefined` as success, and Express `'route'` as a jump to the next
- * route.
+ * Wraps thrown primitives. Otherwise frameworks would treat `undefined` as success, and Express would treat `'route'`
+ * as a jump to the next route.
  */
 function anError(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);

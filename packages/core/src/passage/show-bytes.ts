@@ -1,7 +1,7 @@
 import { afterPendingInput } from '../base/host.js';
 import type { BodyWatcher } from '../contract/recorder.js';
 
-/** A runtime hashes a piece of this size in a few milliseconds. */
+/** A runtime hashes this many bytes in a few milliseconds. */
 const PIECE = 2 ** 18;
 
 /**
