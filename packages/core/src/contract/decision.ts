@@ -103,7 +103,10 @@ export interface Decision extends Numbers {
   readonly cost: number;
   /** True if the key has used more than the limit and the limiter admits this: see its option `overage`. */
   readonly over?: true | undefined;
-  /** The limit that was applied. Absent for load shedders and if the limiter was skipped. */
+  /**
+   * The limit that was applied. Absent if none was, as for load shedders, idempotency keys, and skipped or blocked
+   * requests.
+   */
   readonly policy?: Policy | undefined;
   /** The load signal that made a load shedder reject; absent otherwise. */
   readonly signal?: string | undefined;

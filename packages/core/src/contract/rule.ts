@@ -426,7 +426,8 @@ export function capacityOf(rule: Rule): number {
  * Returns the rule for one process's share of the limit. On average over time, eight processes with a share of 1/8
  * together admit about as much as the limit allows.
  *
- * - Permits, limits by calendar and limits with a penalty become limit x share, rounded down, but at least 1.
+ * - Permits, limits by calendar and limits with a penalty: the limit becomes limit x share, rounded down, but at least
+ *   1.
  * - Claims don't change.
  * - All others keep their limit, and the window grows to window / share, rounded up: 5 per minute becomes 5 per 8
  *   minutes.

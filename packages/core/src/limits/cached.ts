@@ -17,8 +17,8 @@ export interface CachedOptions {
   /** How long a value is fresh: 1 ms to 24 h. Default `'30s'`. */
   readonly ttl?: Duration | undefined;
   /**
-   * For this long after `ttl`, calls return the stale value and reload it in the background: 0 ms to 7 d. After that,
-   * callers wait for the load. Default `'5m'`.
+   * How long after `ttl` calls still return the stale value, while it is reloaded in the background: 0 ms to 7 d. After
+   * that, callers wait for the load. Default `'5m'`.
    */
   readonly staleFor?: Duration | undefined;
   /** The most keys in the cache: an integer from 2 to 1,000,000. Default 10,000. */

@@ -7,7 +7,10 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts of each kind of limit. A kind is a `rule.code`, or a single calendar. */
+/**
+ * The number of shared counts of each kind of limit. Limits with the same algorithm and `rule.code` are of one kind;
+ * each calendar is a separate kind.
+ */
 export const OVERFLOW_COUNTS = 1024;
 
 export class Overflow {
