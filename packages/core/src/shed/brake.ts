@@ -1,5 +1,5 @@
 /**
- * The brake: calculates which fraction of requests to reject, by class, to hold the event loop delay at its target.
+ * The brake: calculates which fraction of each class to reject in order to hold the event loop delay at its target.
  */
 
 import { coverageOf, type Reading } from './load-signal.js';

@@ -1,5 +1,5 @@
 /**
- * The ladder: calculates how many classes to shed from the worker's utilization, as Stripe's worker utilization load
+ * The ladder: calculates from the worker's utilization how many classes to shed, as Stripe's worker utilization load
  * shedder does.
  */
 
@@ -21,8 +21,8 @@ export const LADDER_MEASURE_PERIOD_US = 1_000_000;
 const SILENCE_US = 8 * LADDER_MEASURE_PERIOD_US;
 
 /**
- * The state of the ladder. The level is a time at full utilization: -28 s on an idle worker, 0 where shedding starts,
- * and 120 s where everything is shed. It is in whole microseconds to keep sums exact.
+ * The state of the ladder. Its level is measured in time at full utilization: -28 s on an idle worker, 0 where shedding
+ * starts, and 120 s where everything is shed. The level is in whole microseconds to keep sums exact.
  */
 export interface LadderState {
   readonly levelUs: number;

@@ -26,7 +26,7 @@ const SAMPLES = 60;
 
 const FIRST_SAMPLES = 10;
 
-/** By default, a call is slow if it takes this much longer than the median. */
+/** By default, a call counts as slow only if it takes at least this much longer than the median. */
 const MARGIN_US = 10_000;
 
 /**
@@ -174,9 +174,9 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
- * longer requested. If there is none, further parts share one breaker, which opens once this many of them have failed
- * without a success in between.
+ * Maximum number of parts with separate states; few clusters have more nodes. A further part replaces one that is
+ * healthy or no longer requested. If no part can be replaced, all further parts share one breaker, which opens once
+ * this many of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -195,7 +195,7 @@ const ROW_US = 60_000_000;
 /** How long probes must succeed before the breaker closes again after slow calls or a high failure rate. */
 const HEALTHY_US = 400_000;
 
-/** If the breaker opens again within this time, {@link HEALTHY_US} doubles, up to 64-fold. */
+/** If the breaker opens again this soon after it closed, probes must succeed twice as long, up to 64-fold. */
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 
