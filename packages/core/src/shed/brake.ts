@@ -67,7 +67,7 @@ export function advanceController(
   return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
 }
 
-/** Whether the brake has current readings and is below its maximum. */
+/** Whether the brake can hold its target: it has current readings and is below its maximum. */
 export function holds(state: ControllerState, nowUs: number): boolean {
   return state.fraction < MAX_FRACTION && nowUs - state.atUs <= SILENCE_US + TICK_US;
 }

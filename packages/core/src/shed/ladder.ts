@@ -12,8 +12,8 @@ const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
 /**
- * The level of an idle worker. At full utilization, the level rises from there to 0 in 28 s (3.5 samples of 8 s at
- * Stripe).
+ * The level of an idle worker. At full utilization, the level rises from there to 0 in 28 s (Stripe: 3.5 samples, one
+ * every 8 s).
  */
 const REST_US = -28_000_000;
 export const LADDER_MEASURE_PERIOD_US = 1_000_000;

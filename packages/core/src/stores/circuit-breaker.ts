@@ -17,7 +17,7 @@ const LEAST_CALLS = 20;
 
 /**
  * Slow calls open the breaker only if they occur in at least this many seconds of the window. A pause of up to two
- * seconds, such as a fork of Redis, is too short. If the store was slow shortly before, one second is enough.
+ * seconds, such as a fork of Redis, is too short. In a relapse (see {@link RELAPSE_US}), one second is enough.
  */
 const LEAST_SLOW_SECONDS = 4;
 
@@ -71,8 +71,8 @@ class Health {
   }
 
   /**
-   * @param isRelapse whether the part was slow shortly before. If so, slow calls in a single second suffice for a
-   * diagnosis
+   * @param isRelapse whether the breaker was open shortly before because of slow calls or a high failure rate. If so,
+   * slow calls in a single second suffice for a diagnosis
    */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;

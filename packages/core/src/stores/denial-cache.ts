@@ -13,7 +13,7 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** Maximum number of entries; the oldest are evicted. */
+/** Maximum number of entries. In a full cache, the rule with the most entries loses its oldest one. */
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;

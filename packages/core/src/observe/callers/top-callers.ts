@@ -43,7 +43,7 @@ export interface TopCallersOptions {
   readonly every?: Duration | undefined;
   /**
    * A secret of at least 16 characters, the same in all processes, that encrypts keys before they leave the process.
-   * Without it, they stay readable.
+   * Without a secret, keys stay readable.
    */
   readonly secret?: string | undefined;
   /** Source of time, for tests. Default: the process's monotonic clock. */
