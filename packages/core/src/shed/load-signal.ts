@@ -35,7 +35,7 @@ export interface Signal {
   read(): Reading | undefined;
   /**
    * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. May return a function
-   * that stops the calls; it is called once the shedder has been garbage-collected. Without `watch`, shedders read the
+   * that stops the calls; it is called after the shedder has been garbage-collected. Without `watch`, shedders read the
    * signal when a request arrives.
    */
   watch?(listener: () => void): void;

@@ -195,7 +195,7 @@ const ROW_US = 60_000_000;
 /** How long probes must succeed before the breaker closes again after slow calls or a high failure rate. */
 const HEALTHY_US = 400_000;
 
-/** If the breaker opens again this soon after it closed, probes must succeed twice as long, up to 64-fold. */
+/** If the breaker opens again this soon after it closed, probes must succeed for twice as long, up to 64-fold. */
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 
