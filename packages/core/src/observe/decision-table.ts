@@ -184,8 +184,8 @@ function waitOf({ reason, retryAfterMs }: Decision): string {
 }
 
 /**
- * Joins cells to a line. Cells contain client input, so control characters, which a terminal would obey, are replaced.
- * Long text is cut.
+ * Joins cells to a line, and cuts long text. Cells contain client input, and a terminal would obey control characters,
+ * so all characters other than printable ASCII are replaced.
  */
 function inColumns(cells: readonly string[], color?: number): string {
   const shown = cells.map((cell, at) => {

@@ -52,20 +52,20 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Whether to end a response only after it was stored. Default false. */
   readonly keepFirst?: boolean | undefined;
   /**
-   * Called with a response that would be stored. If it returns `false`, the key is freed, and a retry runs again. Must
-   * be synchronous.
+   * Called with a response that would be stored. If it returns `false`, the key is freed, and a retry runs the handler.
+   * Must be synchronous.
    */
   readonly keepIf?:
     | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
-   * Statuses that mean that nothing was done: the key is freed, and a retry runs again. Default `[408, 425, 429, 503]`.
-   * Omit a status that a timeout in your app sends while the handler continues.
+   * Statuses that mean that nothing was done: the key is freed, and a retry runs the handler. Default
+   * `[408, 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues.
    */
   readonly freeOn?: readonly number[] | undefined;
   /** The largest response body to store, in bytes, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
-  /** Names of additional response headers to store, but never `Set-Cookie`. */
+  /** Names of response headers to store as well. Not allowed: `Set-Cookie`, `Date`, rate limit, connection headers. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns the value to compare instead of the body, such as a few members of it; may be async. If the function fails,

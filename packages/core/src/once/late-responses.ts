@@ -1,5 +1,5 @@
 /**
- * Keeps responses in memory that could not be written to the store. The write of a response is retried whenever the
+ * Keeps in memory the responses that could not be written to the store. The write of a response is retried whenever the
  * step that marks the claim as done is sent again.
  */
 
@@ -10,7 +10,7 @@ import type { KeepContext } from '../contract/keeping.js';
 import type { ValueName } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 
-/** The timeout of a write, for which no request waits. */
+/** The timeout of a write. A response waits for its write only with `keepFirst`. */
 const WRITE_MS = 1_000;
 
 /** Memory for one limiter's waiting responses. Each counts {@link OVERHEAD} plus its bytes, so at most 16,384 wait. */

@@ -82,7 +82,7 @@ const MAX_PAUSE_MS = 500;
  */
 const SOON_MS = 10;
 
-/** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */
+/** Maximum number of retries waiting for one key in a process. A well-behaved client sends one or two at a time. */
 const MOST_WAITING = 32;
 
 export class WaitingRetries {

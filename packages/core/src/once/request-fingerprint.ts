@@ -179,7 +179,7 @@ function hasParts<Raw>(request: LimitRequest<Raw>): boolean {
   return /^\s*multipart\//i.test(request.header('content-type') ?? '');
 }
 
-/** 128 bits of a SHA-256. */
+/** The first 132 bits of a SHA-256, in 22 characters. */
 function digestText(digest: Uint8Array): string {
   return base64url(digest).slice(0, 22);
 }

@@ -54,7 +54,7 @@ interface Seen {
  * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 loads run at once
  * in a process.
  *
- * @param loads one function per limit by calendar, by its name
+ * @param loads functions that return the units used; the property names are the names of limits by calendar
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  * @example
  * ```ts

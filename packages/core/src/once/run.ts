@@ -32,7 +32,7 @@ declare class AbortController {
 }
 
 export class Run<Raw> implements ResponseWatcher {
-  /** Settles once the response is stored, or certainly will not be. */
+  /** Settles when the first write of the response has ended, no response is stored, or `maxRun` has passed. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
   private readonly collected = new ResponseCollector();

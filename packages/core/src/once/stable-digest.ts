@@ -2,12 +2,12 @@ import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
 /**
- * The work between two yields to the event loop, a few milliseconds. Each character or byte counts 1, and each value
- * counts {@link VALUE}.
+ * The work after which the digest yields to the event loop; it takes a few milliseconds. Each character or byte counts
+ * 1, and each value counts {@link VALUE}.
  */
 const SLICE = 2 ** 17;
 
-/** The most work for one value. 10 MB of JSON always need less, but YAML aliases could need any amount. */
+/** Maximum work for one value. 10 MB of JSON always need less, but YAML aliases could need any amount. */
 const MOST = 2 ** 26;
 
 const VALUE = 8;
@@ -90,8 +90,8 @@ function writeText(text: string, out: Output): Frame | undefined {
 }
 
 /**
- * Writes a long string as several quoted pieces. Two quotes in a row occur only between such pieces, so no other value
- * looks the same.
+ * Writes a long string as several quoted pieces. An opening quote directly follows a closing quote only between such
+ * pieces, so no other value looks the same.
  */
 class LongText implements Frame {
   readonly value = undefined;

@@ -48,8 +48,8 @@ const MOST_RUNNING = 100;
  * period ends when all units are available again.
  *
  * A share counts as reported when the promise of `onCrossed` has resolved. If the callback fails, takes more than a
- * minute, or its process is killed, it is called again with the same `id`, at the key's first request at least a minute
- * after the first attempt. Limits in shadow mode and decisions without the store are ignored.
+ * minute, or its process is killed, it is called again with the same `id`. That happens when a minute has passed since
+ * the first attempt and the key is used again. Limits in shadow mode and decisions made without the store are ignored.
  *
  * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
  * `overage`

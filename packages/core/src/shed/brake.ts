@@ -1,5 +1,5 @@
 /**
- * The brake: calculates which fraction of requests to reject, by class, to hold the event loop delay at its target.
+ * The brake: calculates which fraction of each class to reject in order to hold the event loop delay at its target.
  */
 
 import { coverageOf, type Reading } from './load-signal.js';
@@ -67,7 +67,7 @@ export function advanceController(
   return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
 }
 
-/** Whether the brake has current readings and is below its maximum. */
+/** Whether the brake can hold its target: it has current readings and is below its maximum. */
 export function holds(state: ControllerState, nowUs: number): boolean {
   return state.fraction < MAX_FRACTION && nowUs - state.atUs <= SILENCE_US + TICK_US;
 }

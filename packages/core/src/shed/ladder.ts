@@ -1,5 +1,5 @@
 /**
- * The ladder: calculates how many classes to shed from the worker's utilization, as Stripe's worker utilization load
+ * The ladder: calculates from the worker's utilization how many classes to shed, as Stripe's worker utilization load
  * shedder does.
  */
 
@@ -12,8 +12,8 @@ const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
 /**
- * The level of an idle worker. At full utilization, the level rises from there to 0 in 28 s (3.5 samples of 8 s at
- * Stripe).
+ * The level of an idle worker. At full utilization, the level rises from there to 0 in 28 s (Stripe: 3.5 samples, one
+ * every 8 s).
  */
 const REST_US = -28_000_000;
 export const LADDER_MEASURE_PERIOD_US = 1_000_000;
@@ -21,8 +21,8 @@ export const LADDER_MEASURE_PERIOD_US = 1_000_000;
 const SILENCE_US = 8 * LADDER_MEASURE_PERIOD_US;
 
 /**
- * The state of the ladder. The level is a time at full utilization: -28 s on an idle worker, 0 where shedding starts,
- * and 120 s where everything is shed. It is in whole microseconds to keep sums exact.
+ * The state of the ladder. Its level is measured in time at full utilization: -28 s on an idle worker, 0 where shedding
+ * starts, and 120 s where everything is shed. The level is in whole microseconds to keep sums exact.
  */
 export interface LadderState {
   readonly levelUs: number;

@@ -4,7 +4,7 @@ import { Junk } from '../base/junk.js';
 
 /** One measurement of load. */
 export interface Reading {
-  /** The load: 0 is idle, 1 is the target, and more is possible. */
+  /** The load: 0 is idle, and 1 is the target of the brake or full utilization for the ladder. May be above 1. */
   readonly value: number;
   /** How long ago the load was measured, in milliseconds. */
   readonly ageMs: number;
@@ -17,8 +17,8 @@ export interface Reading {
 }
 
 /**
- * A source of load readings. While it has no data, `read` returns undefined, and shedders keep their state and never
- * shed more.
+ * A source of load readings. While it has no data, `read` returns undefined. Shedders then keep their state for 8 s,
+ * and after that shed nothing.
  *
  * @example
  * ```ts
@@ -35,8 +35,8 @@ export interface Signal {
   read(): Reading | undefined;
   /**
    * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. May return a function
-   * that stops the calls, so that unused shedders can be garbage-collected. Without `watch`, shedders read the signal
-   * when a request arrives.
+   * that stops the calls; it is called after the shedder has been garbage-collected. Without `watch`, shedders read the
+   * signal when a request arrives.
    */
   watch?(listener: () => void): void;
 }

@@ -28,8 +28,8 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** A separate signal for the brake, or false for no brake. Default: `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
   /**
-   * The classes, from the critical one to the one that is shed first. Default: GET, HEAD and OPTIONS are `get`, all
-   * others `post`.
+   * The classes of requests and how to assign them. Default: GET, HEAD and OPTIONS are `get`, all other methods are
+   * `post`.
    */
   readonly priority?: Priority<Raw> | undefined;
   /** Whether critical requests are shed too, after all others. Default false. */

@@ -27,7 +27,7 @@ import { transact } from './transaction.js';
  *
  * A call rejects with one of these codes, and then nothing is charged:
  *
- * - `SPW_STORE_TIMEOUT`: the deadline passed before the transaction began or decided.
+ * - `SPW_STORE_TIMEOUT`: the deadline passed before the transaction began, or before it called `decide`.
  * - `SPW_STORE_ERROR`: a stored text is not in our format, or the backend violated its contract.
  * - `SPW_GROUP_TOO_LARGE`: more than 1,000 steps.
  * - `SPW_GROUP_INVALID`: see `uniqueGroup`.

@@ -1,4 +1,4 @@
-/** Checks the option `store`. Otherwise a Redis client passed by mistake would silently leave every limit open. */
+/** Checks the option `store`. Otherwise a Redis client passed by mistake would be noticed only when calls fail. */
 
 import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
 import type { Clock } from '../base/clock.js';

@@ -17,7 +17,7 @@ const LEAST_CALLS = 20;
 
 /**
  * Slow calls open the breaker only if they occur in at least this many seconds of the window. A pause of up to two
- * seconds, such as a fork of Redis, is too short. If the store was slow shortly before, one second is enough.
+ * seconds, such as a fork of Redis, is too short. In a relapse (see {@link RELAPSE_US}), one second is enough.
  */
 const LEAST_SLOW_SECONDS = 4;
 
@@ -26,7 +26,7 @@ const SAMPLES = 60;
 
 const FIRST_SAMPLES = 10;
 
-/** By default, a call is slow if it takes this much longer than the median. */
+/** By default, a call counts as slow only if it takes at least this much longer than the median. */
 const MARGIN_US = 10_000;
 
 /**
@@ -71,8 +71,8 @@ class Health {
   }
 
   /**
-   * @param isRelapse whether the part was slow shortly before. If so, slow calls in a single second suffice for a
-   * diagnosis
+   * @param isRelapse whether the breaker was open shortly before because of slow calls or a high failure rate. If so,
+   * slow calls in a single second suffice for a diagnosis
    */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;
@@ -174,9 +174,9 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
- * longer requested. If there is none, further parts share one breaker, which opens once this many of them have failed
- * without a success in between.
+ * Maximum number of parts with separate states; few clusters have more nodes. A further part replaces one that is
+ * healthy or no longer requested. If no part can be replaced, all further parts share one breaker, which opens once
+ * this many of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -195,7 +195,7 @@ const ROW_US = 60_000_000;
 /** How long probes must succeed before the breaker closes again after slow calls or a high failure rate. */
 const HEALTHY_US = 400_000;
 
-/** If the breaker opens again within this time, {@link HEALTHY_US} doubles, up to 64-fold. */
+/** If the breaker opens again this soon after it closed, probes must succeed for twice as long, up to 64-fold. */
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 

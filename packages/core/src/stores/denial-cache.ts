@@ -2,8 +2,8 @@
  * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the key's
  * `retryAfterMs` has passed.
  *
- * Guards ask the cache before they call the store for several limits. If the cache knows that one of them rejects, the
- * call is saved. If the cache wrapped the store instead, it would have to answer for all of these limits.
+ * A guard with several limits asks the cache before it calls the store. If the cache knows that one limit rejects, the
+ * call is saved. If the cache wrapped the store instead, it would have to answer for all limits of the call.
  */
 
 import { measure } from '../algorithms/decide.js';
@@ -13,7 +13,7 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** Maximum number of entries; the oldest are evicted. */
+/** Maximum number of entries. In a full cache, the rule with the most entries loses its oldest one. */
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;

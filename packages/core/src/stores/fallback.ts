@@ -145,7 +145,7 @@ function keepsPermit(step: Step): step is CountedStep {
 /** Maximum number of counts, about 3 MB. A key for which there is no room is allowed, unless it is paused or locked. */
 const MAX_ENTRIES = 100_000;
 
-/** Counters in this process. Most processes never need them, so their memory is created on first use. */
+/** Counters in this process. Not every process needs them, so their memory is created on first use. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
   private rule: Rule | undefined;
@@ -203,7 +203,7 @@ export class FallbackCounters {
 
   /**
    * Renews and releases permits in these counters when the step is sent, whether or not it reaches the store. If a
-   * renewal waited for the store's answer, it could take a permit again that was released meanwhile.
+   * renewal waited for the store's answer, it could reclaim a permit that was released meanwhile.
    */
   notePermits(steps: readonly Step[]): void {
     if (!steps.some(keepsPermit)) return;

@@ -17,7 +17,6 @@ export interface Part<Name> {
   readonly places: readonly number[];
 }
 
-/** Sorts the steps of a group into parts. */
 export function partsOf<Name>(
   steps: readonly Step[],
   nameOf: (step: Step, place: number) => Name,

@@ -18,8 +18,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * Source of time for counts without a store, for tests. A store has its own clock. Default: the process's monotonic
-   * clock.
+   * Source of time, for tests: for counts without a store, and for all times measured outside the store, such as those
+   * of permits. A store has its own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
@@ -123,7 +123,7 @@ function sharedState(store: Store, clock?: Clock): SharedState {
 
 const KEPT = 10_000;
 
-/** Throws if limiters with the same store and name have different numbers. */
+/** Throws if limiters with the same store and name have different rules. */
 class NameRegistry {
   private readonly rules = new Map<string, Rule>();
   private readonly store: Store;

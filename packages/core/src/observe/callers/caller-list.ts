@@ -30,8 +30,8 @@ interface Sum {
 
 /**
  * Adds up lists, and keeps the 20 callers with the highest upper bounds: the merge of Misra-Gries summaries (P. K.
- * Agarwal et al., "Mergeable Summaries", 2012). However often lists are merged, it drops no caller with more than 1/21
- * of the total, apart from what the lists lack already.
+ * Agarwal et al., "Mergeable Summaries", 2012). However often lists are merged, a caller with more than 1/21 of the
+ * total is kept, unless some of its requests were already missing in the lists.
  */
 export function mergeLists(lists: readonly CallerList[]): CallerList {
   const sums = new Map<string, Sum>();

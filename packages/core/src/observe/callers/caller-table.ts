@@ -65,9 +65,10 @@ function highest(count: number): number {
 }
 
 /**
- * Returns an end of the confidence interval of the mean of a Poisson count, by the approximation of E. B. Wilson and
- * M. M. Hilferty ("The distribution of chi-square", 1931). For 4 deviations it is never narrower than the exact
- * interval of a binomial sample. The score interval and the normal approximation are too narrow for small counts.
+ * Returns one end of the confidence interval for the mean of a Poisson variable whose value is `count`: the lower end
+ * if `deviations` is negative. Uses the approximation of E. B. Wilson and M. M. Hilferty ("The distribution of
+ * chi-square", 1931). With 4 deviations, this interval is never narrower than the exact interval of a binomial sample.
+ * The score interval and the normal approximation are too narrow for small counts.
  */
 function poissonMean(count: number, deviations: number): number {
   const root = 1 - 1 / (9 * count) + deviations / (3 * Math.sqrt(count));

@@ -17,7 +17,7 @@ const TAG = 12;
 /** Domain separation: other uses of the same secret give other HMACs. */
 const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
 
-/** The most sealed keys to cache. Caching pays, because a process publishes mostly the same callers every second. */
+/** Maximum number of cached keys. Caching pays, because a process publishes mostly the same callers every second. */
 const REMEMBERED = 5_000;
 
 /** Seals and reveals keys with one secret. */

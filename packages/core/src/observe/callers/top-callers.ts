@@ -43,7 +43,7 @@ export interface TopCallersOptions {
   readonly every?: Duration | undefined;
   /**
    * A secret of at least 16 characters, the same in all processes, that encrypts keys before they leave the process.
-   * Without it, they stay readable.
+   * Without a secret, keys stay readable.
    */
   readonly secret?: string | undefined;
   /** Source of time, for tests. Default: the process's monotonic clock. */
@@ -71,12 +71,12 @@ export interface TopCallers extends Observer {
   close(): Promise<void>;
 }
 
-/** The most limiters that are recorded separately. Further limiters are counted together. */
+/** Maximum number of limiters with separate records. Further limiters are counted together. */
 const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 
 const TICK_US = 1_000_000;
-/** The most limiters that one call publishes, to bound its size. The other limiters follow in the next seconds. */
+/** Maximum number of limiters per publication, to bound its size. The other limiters follow in the next seconds. */
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
@@ -85,8 +85,8 @@ const SUMMARIZED = 5;
 
 /**
  * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Counts
- * are exact up to 400 callers and 50,000 rejections per limiter and 10 s, and ranges beyond. Use one observer for all
- * guards of a process.
+ * are exact up to 400 callers and 50,000 rejections per limiter and 10 s; above that, they are ranges. Use one observer
+ * for all guards of a process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

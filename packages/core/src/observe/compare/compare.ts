@@ -27,7 +27,7 @@ export interface CompareOptions {
   readonly write?: ((divergence: Divergence) => void) | undefined;
   /** Sampling rate of the divergences that are written, 0 to 1. Default 0.1. */
   readonly sample?: number | undefined;
-  /** The name of the limiter to compare. Default: all limiters of the guard in shadow mode, together. */
+  /** The name of the limiter to compare. Default: all limiters of the guard that are in shadow mode, together. */
   readonly limiter?: string | undefined;
   /** A secret of at least 16 characters that encrypts keys, as in `topCallers`. */
   readonly secret?: string | undefined;
