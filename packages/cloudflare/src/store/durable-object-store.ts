@@ -26,7 +26,7 @@ import { objectNamer } from './object-namer.js';
 
 /**
  * How long a rejection is cached. The time is short, because the rejection may be due to charges of another request
- * that are refunded a moment later. They are refunded if another object rejects that request.
+ * that are refunded a moment later, when another object rejects that request.
  */
 const DENIALS_LAST_US = 1_000_000;
 

@@ -15,7 +15,7 @@ interface QueueState {
   readonly den: bigint;
   /**
    * How many microseconds `tat` may be ahead of now; during a pause, ahead of the end of the pause. This is the largest
-   * number that the rules of the charges allow.
+   * number that any rule under which units were charged allows.
    */
   readonly span: bigint;
   readonly pause: bigint;

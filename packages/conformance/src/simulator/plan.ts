@@ -581,7 +581,7 @@ function outageOf(random: Random, atUs: number): Fault {
 /**
  * The smallest plan found that still fails. It is found by leaving out acts and faults, larger parts first.
  *
- * @param most how many plans to try, at most
+ * @param most the maximum number of plans to try
  */
 export async function shrink(
   plan: Plan,
