@@ -87,7 +87,7 @@ export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
     .map(([[limit, windowUs], burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** Rules with a limit of at most 20 and a window of at most 100 s, so that each unit makes a difference. */
+/** Rules with a limit of at most 20 and a window of at most 100 s, where each unit makes a difference. */
 export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(

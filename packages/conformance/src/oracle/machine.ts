@@ -18,8 +18,8 @@ interface ExactNumbers {
 export interface Machine<R extends Rule, S> {
   shareCount(a: R, b: R): boolean;
   /**
-   * The view of a state. Expired parts are removed, or kept and ignored by the other functions. An `impossible` state is
-   * cut to what the rule allows, except by algorithms with `repaired`. If `state` is undefined, the view of an unused key.
+   * The view of a state. Expired parts are removed, or are ignored by the other functions. An `impossible` state is cut
+   * to what the rule allows, except by algorithms with `repaired`. If `state` is undefined, the view of an unused key.
    */
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether the state exceeds what the rule allows at `now`. */

@@ -31,8 +31,8 @@ export interface MeterOptions<Usage = number, Raw = unknown> {
     | undefined;
   /**
    * What an unsettled request costs if the client has left or the status is 500 or higher. Such a request owes its
-   * `atLeast` and all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if that is more, because
-   * the work may go on unseen. {@link partial} charges the owed usage.
+   * `atLeast` and all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if that is
+   * more, because the work may go on unseen. {@link partial} charges the owed usage.
    */
   readonly onCut?: 'keep' | Partially<Usage> | undefined;
 }

@@ -100,7 +100,8 @@ function hexDigit(text: string, at: number): number {
 
 /**
  * The index where the zone begins, as in `fe80::1%eth0`; the text's length if there is no zone; -1 if the zone is
- * invalid. A zone may contain only the unreserved characters of RFC 3986 (see RFC 6874). Interface names need no others.
+ * invalid. A zone may contain only the unreserved characters of RFC 3986, as in RFC 6874. Interface names need no
+ * others.
  */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');
