@@ -31,7 +31,7 @@ import { objectNamer } from './object-namer.js';
 const DENIALS_LAST_US = 1_000_000;
 
 /**
- * How much the clocks of two machines of the platform may differ. A call that arrives later than this after its
+ * How much the clocks of two machines of the platform may differ. A call that arrives more than this time after its
  * deadline charges nothing.
  */
 const SKEW_US = 1_000_000;

@@ -89,7 +89,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'down' | 'hang'; readonly forUs: number }
   | { readonly kind: 'clock'; readonly byUs: number }
   | { readonly kind: 'freeze'; readonly process: number; readonly forUs: number }
-  /** `deploy`: the process closes. A process that runs the other of the subject's two builds takes its place. */
+  /** `deploy`: the process closes, and a process with the subject's other build takes its place. */
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 

@@ -49,7 +49,7 @@ export interface PriceOptions {
    */
   readonly maxReserve?: number | undefined;
   /**
-   * The units beyond the limit that may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
+   * How many units beyond the limit may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
    * A caller in debt is rejected until it has recovered. Units beyond the debt are forgiven.
    */
   readonly debt?: number | undefined;

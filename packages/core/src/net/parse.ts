@@ -5,8 +5,8 @@ export type Address = number | readonly number[];
 const MAX_TEXT = 64;
 
 /**
- * Parses an address without port or brackets. Returns undefined for anything else, also for spaces, leading zeros in
- * IPv4, and over 64 characters. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4.
+ * Parses an address without port or brackets. Returns undefined for anything else, also for text with spaces, with
+ * leading zeros in IPv4, or of more than 64 characters. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
