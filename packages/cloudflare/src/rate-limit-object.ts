@@ -7,7 +7,7 @@ import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
 
 /**
  * Keeps the counts of one key in its SQLite storage. Export this class from your Worker. In the Wrangler configuration,
- * add a binding to it and list it under `new_sqlite_classes`. Pass the binding to {@link durableObjectStore}.
+ * bind the class and list it under `new_sqlite_classes`. Pass the binding to {@link durableObjectStore}.
  *
  * @example
  * ```ts
