@@ -6,8 +6,8 @@ import { Sweep } from './object/sweep.js';
 import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
 
 /**
- * Keeps the counts of one key in its SQLite storage. Export this class from your Worker, bind it in the Wrangler
- * configuration under `new_sqlite_classes`, and pass the binding to {@link durableObjectStore}.
+ * Keeps the counts of one key in its SQLite storage. Export this class from your Worker. In the Wrangler configuration,
+ * bind the class and list it under `new_sqlite_classes`. Pass the binding to {@link durableObjectStore}.
  *
  * @example
  * ```ts

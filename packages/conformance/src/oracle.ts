@@ -32,8 +32,10 @@ export interface Verdict extends Numbers {
  * 3. Each take is decided on the state before the group.
  * 4. Every step acts, in order.
  *
- * A rejected take changes no state, with two exceptions. If its limit has a penalty, it may start a lock. After the
- * clock went back, the state may exceed what the rule allows. A take with a cost above 0 then cuts the excess.
+ * A rejected take changes no state, with two exceptions:
+ *
+ * - If its limit has a penalty, it may start a lock.
+ * - After the clock went back, the state may exceed what the rule allows. A take with a cost above 0 cuts the excess.
  *
  * @example
  * ```ts run
@@ -95,8 +97,8 @@ export class Oracle {
   }
 
   /**
-   * The state on which a step is decided. Expired units are removed. If the step must start together with others, it is
-   * decided as of their common start.
+   * The view on which a step is decided. If the step must start together with others, it is decided as of their common
+   * start.
    */
   private viewFrom(
     { step, together }: MergedStep,

@@ -87,7 +87,7 @@ export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
     .map(([[limit, windowUs], burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** Small rules: at most 20 units in up to 100 s, where each unit makes a difference. */
+/** Rules with a limit of at most 20 and a window of at most 100 s, where each unit makes a difference. */
 export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
@@ -146,7 +146,7 @@ export const lockRules: fc.Arbitrary<LockRule> = fc
   )
   .map(([limit, windowUs, locksUs, forgetUs]) => makeLockRule(limit, windowUs, locksUs, forgetUs));
 
-/** Rules to which a limit with a penalty may be changed during a lock. Most share one count. */
+/** Rules between which a limit with a penalty may change during a lock. Most share one count. */
 export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
   fc
     .tuple(
@@ -181,7 +181,7 @@ export const distinctRules: fc.Arbitrary<DistinctRule> = fc
   )
   .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs));
 
-/** Rules to which a limit on distinct items may be changed. Rules with the same window share a count. */
+/** Rules between which a limit on distinct items may change. Rules with the same window share a count. */
 export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.array(
   fc
     .tuple(fc.constantFrom(1, 3, 5, 8, 120), fc.constantFrom(7_000_000, 7_000_000, 1_000_003))
@@ -204,7 +204,7 @@ export const queueRules: fc.Arbitrary<QueueRule> = fc
   )
   .map(([[limit, windowUs], burst, waitUs]) => makeShaperRule(limit, windowUs, burst, waitUs));
 
-/** Rules to which a shaper may be changed while its jobs wait. All share one count. */
+/** Rules between which a shaper may change while its jobs wait. All share one count. */
 export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
   fc
     .tuple(
@@ -233,7 +233,7 @@ export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
   maxLength: 4,
 });
 
-/** Rules that different releases of one limiter may have. Some share a count, others must not. */
+/** Rules that one limiter may have in different releases of an app. Some share a count, others must not. */
 export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   fc.oneof(
     {

@@ -26,10 +26,10 @@ export interface StepPick {
   readonly given: GivenPick;
   /** The length of a `hold` in eighths of the rule's period; 0 is one microsecond, 9 is more than a day. */
   readonly hold: number;
-  /** Selects one of a few leases, often a held one. Under a rule for claims, it selects the id and the owner. */
+  /** Selects one of a few leases, often a held one. For claims, it selects the id, and `grant` the owner. */
   readonly lease: number;
   readonly critical: boolean;
-  /** Whether to mark the claim of the step as done, regardless of `op`. */
+  /** Whether to mark the claim of the step as done, regardless of `op`, unless that is `reset`. */
   readonly done: boolean;
 }
 

@@ -14,13 +14,13 @@ declare module 'vitest' {
 }
 
 /**
- * Provides a real Redis for the tests, which is the first of these that exists:
+ * Provides the tests with a real Redis, the first of these that exists:
  *
  * 1. `REDIS_URL`
  * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port
  * 3. a server installed with apt (as root on a Debian-like system)
  *
- * If there is none, prints a warning.
+ * If there is none, prints a warning, or throws if `SPILLWAY_REQUIRE_REDIS` is set.
  */
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const program = findRedis() ?? installServer();

@@ -46,7 +46,7 @@ export class RedisServer {
     this.program = program;
   }
 
-  /** Reserves an address without starting a server. */
+  /** Picks a free port, without starting a server. */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
     whenDone(() => void server.kill());

@@ -84,8 +84,8 @@ export class Service {
   }
 
   /**
-   * Returns a store that resets all counts of these limiters, also those that other isolates created. The names of the
-   * object's rows say which counts exist.
+   * Returns a store in which each of `resets` deletes all counts of its limiter, also those that other isolates
+   * created. The names of the object's rows say which counts exist.
    */
   private storeFor(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);

@@ -26,12 +26,12 @@ import { objectNamer } from './object-namer.js';
 
 /**
  * How long a rejection is cached. The time is short, because the rejection may be due to charges of another request
- * that are refunded a moment later. They are refunded if another object rejects that request.
+ * that are refunded a moment later, when another object rejects that request.
  */
 const DENIALS_LAST_US = 1_000_000;
 
 /**
- * How much the clocks of two machines of the platform may differ. A call that arrives later than this after its
+ * How much the clocks of two machines of the platform may differ. A call that arrives more than this time after its
  * deadline charges nothing.
  */
 const SKEW_US = 1_000_000;

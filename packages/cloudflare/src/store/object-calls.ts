@@ -21,7 +21,7 @@ export class ObjectCalls {
   }
 
   /**
-   * @param isRepeatable whether to retry an idempotent call once if the platform fails
+   * @param isRepeatable whether the call is idempotent. If so, it is retried once if the platform fails
    * @throws SpillwayError
    */
   async sendCall(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {

@@ -23,8 +23,8 @@ export interface GroupCall {
   /** An instant of the object's clock, after which nothing is charged. */
   readonly latestUs?: number | undefined;
   /**
-   * The limiters whose resets delete all counts of the key. A reset of another limiter deletes only the count that its
-   * step names.
+   * The limiters whose resets delete all of their counts of the key. A reset of another limiter deletes only the count
+   * that its step names.
    */
   readonly known?: readonly string[] | undefined;
 }

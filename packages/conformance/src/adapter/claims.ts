@@ -40,7 +40,7 @@ export function hasStatus(reply: Reply, expected: number): void {
   );
 }
 
-/** Retries `attempt` until no assertion fails, about 25 times in five seconds, and then throws the last error. */
+/** Retries `attempt` while an assertion fails. After five seconds (about 25 attempts), throws the last error. */
 export async function eventually<Value>(attempt: () => Value | Promise<Value>): Promise<Value> {
   const end = performance.now() + 5_000;
   for (let pauseMs = 5; ; pauseMs = Math.min(2 * pauseMs, 250)) {

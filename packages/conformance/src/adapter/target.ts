@@ -16,7 +16,7 @@ export interface AdapterOptions {
    */
   readonly workers?: boolean;
   /**
-   * Whether one guard decides both the limits of a route and those of all routes, as in NestJS. If one of them rejects
+   * Whether one guard has both the limits of a route and the limits for all routes, as in NestJS. If one limit rejects
    * a request, none of them charges it. Default false: the route has a second guard.
    */
   readonly oneGuard?: boolean;

@@ -120,8 +120,8 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
 }
 
 /**
- * The end of a grant of 5 of 10 units, and the units left after each of two refunds of 2 units. The first refund comes
- * 1 us before the end, the second at the end.
+ * When a grant of 5 of 10 units expires, and the units left after each of two refunds of 2 units. The first refund
+ * comes 1 us before that instant, the second at it.
  */
 interface End {
   /** The time from the grant, which was made at `nowUs`, to its end. */

@@ -3,7 +3,7 @@ import type { Receipt, Rule } from '@spillway/core/store';
 
 export type Named = Pick<Step, 'lease' | 'claim'>;
 
-/** The numbers of a decision in integer microseconds; undefined if they can't be known. */
+/** The numbers of a decision. Times are in whole microseconds, and undefined if they can't be known. */
 interface ExactNumbers {
   readonly used: bigint;
   readonly remaining: bigint;
@@ -18,11 +18,11 @@ interface ExactNumbers {
 export interface Machine<R extends Rule, S> {
   shareCount(a: R, b: R): boolean;
   /**
-   * The view of a state: without expired units, and cut to what the rule allows. If `state` is undefined, the view of
-   * an unused key.
+   * The view of a state. Expired parts are removed, or are ignored by the other functions. An `impossible` state is cut
+   * to what the rule allows, except by algorithms with `repaired`. If `state` is undefined, the view of an unused key.
    */
   view(rule: R, state: S | undefined, now: bigint): S;
-  /** Whether the state is one that the rule does not allow at `now`. If so, `view` cuts it. */
+  /** Whether the state exceeds what the rule allows at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
   /** What to store in place of an `impossible` state. If an algorithm lacks this function, the `view` is stored. */
   repaired?(rule: R, view: S, now: bigint): S;

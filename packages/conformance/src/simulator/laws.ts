@@ -1390,7 +1390,7 @@ const jobsRunFew: Law = ({ plan, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job whose key no other job uses starts at once, whatever the clock of its process shows. */
+/** Shapers: if no other job uses a job's key, the job starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');

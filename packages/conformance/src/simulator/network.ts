@@ -197,7 +197,7 @@ export class Link {
 
   /**
    * Sends a request. Rejects with the server's error, or if the connection ends. If a message is lost, the promise
-   * never settles.
+   * stays pending until the connection ends.
    */
   send(request: unknown): Promise<unknown> {
     const { host, process, connection } = this;

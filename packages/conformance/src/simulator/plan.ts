@@ -89,7 +89,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'down' | 'hang'; readonly forUs: number }
   | { readonly kind: 'clock'; readonly byUs: number }
   | { readonly kind: 'freeze'; readonly process: number; readonly forUs: number }
-  /** `deploy`: the process closes. A process that runs the other of the subject's two builds takes its place. */
+  /** `deploy`: the process closes, and a process with the subject's other build takes its place. */
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
@@ -581,7 +581,7 @@ function outageOf(random: Random, atUs: number): Fault {
 /**
  * The smallest plan found that still fails. It is found by leaving out acts and faults, larger parts first.
  *
- * @param most how many plans to try, at most
+ * @param most the maximum number of plans to try
  */
 export async function shrink(
   plan: Plan,

@@ -34,7 +34,8 @@ export interface QuotaCaller {
 }
 
 /**
- * The app's database, which no fault of the simulation reaches. It also records the reports and loads of all processes.
+ * The app's database. It loses no data, but some of its loads and reports fail or hang. It also records the reports and
+ * loads of all processes.
  */
 export class QuotaBooks {
   readonly records: UsageRecord[] = [];

@@ -498,7 +498,8 @@ class Running {
   }
 
   /**
-   * Charges the limits with debt again 20 ms after a request. This stands for a cost that is known only after the work.
+   * Makes a second charge 20 ms after a request, on its limits that can have debt. This simulates a cost that is known
+   * only after the work.
    */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {

@@ -120,7 +120,7 @@ export interface ProcessClock {
   readonly offsetUs: number;
 }
 
-/** A process, which can be frozen and killed. Its program sees only the globals that this class makes. */
+/** A process, which can be frozen and killed. Its program gets simulated clocks, timers and random numbers. */
 export class Process {
   readonly name: string;
   isDead = false;

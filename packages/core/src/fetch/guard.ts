@@ -18,7 +18,7 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform alive until work after the response has ended, such as the release of permits. For Workers:
+   * Keeps the platform alive for work that follows the response, such as the release of permits. For Workers:
    * `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
@@ -32,8 +32,8 @@ const OWN: OwnNames<FetchGuardOptions> = { clientIp: 1, waitUntil: 1 };
 export interface FetchCheck {
   readonly admission: Admission;
   /**
-   * The response if the request was rejected or its client is gone. If undefined, run the handler, then call `finish`
-   * or `fail`.
+   * The response to send if the request was rejected, its response is replayed, or the client is gone. If undefined,
+   * run the handler, then call `finish` or `fail`.
    */
   readonly response: HostResponse | undefined;
   /** Adds the headers to the final response. The permits are released when its body ends. */

@@ -86,8 +86,8 @@ interface FieldHolder {
 
 /**
  * Sets headers on a response that may already have headers of other guards. Appends items to `RateLimit` and
- * `RateLimit-Policy`. For headers that describe a single limit, keeps the lowest remaining quota. Runs for every
- * response, so it allocates nothing.
+ * `RateLimit-Policy`. Of headers that describe a single limit, keeps those with the lowest remaining quota. Runs for
+ * every response, so it allocates nothing.
  *
  * @param except the name of a header to leave out
  */

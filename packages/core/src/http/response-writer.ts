@@ -90,7 +90,7 @@ export class ResponseWriter {
     return fields;
   }
 
-  /** Like {@link fields}, but without the headers about the body of a rejection. */
+  /** Like {@link fields}, but without the `Cache-Control` and `Content-Type` of a rejection. */
   limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Header[] {
     const fields = this.limits(turns, nowMs);
     // After this wait every limiter admits the request. A request that can never pass gets no `Retry-After`.

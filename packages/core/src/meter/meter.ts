@@ -30,9 +30,9 @@ export interface MeterOptions<Usage = number, Raw = unknown> {
     | ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage)
     | undefined;
   /**
-   * What an unsettled request costs if the client has left or the status is 500 or higher. It owes its `atLeast` and
-   * all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if that is more, because
-   * the work may go on unseen. {@link partial} charges the owed usage.
+   * What an unsettled request costs if the client has left or the status is 500 or higher. Such a request owes its
+   * `atLeast` and all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if that is
+   * more, because the work may go on unseen. {@link partial} charges the owed usage.
    */
   readonly onCut?: 'keep' | Partially<Usage> | undefined;
 }
@@ -44,12 +44,12 @@ export interface Partially<Usage> {
 
 export interface PriceOptions {
   /**
-   * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, because a
+   * The most units that a request can reserve: an integer from 1 to the burst. Default: half of the burst, because a
    * request that reserves the whole burst would starve among small ones.
    */
   readonly maxReserve?: number | undefined;
   /**
-   * The units beyond the limit that may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
+   * How many units beyond the limit may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
    * A caller in debt is rejected until it has recovered. Units beyond the debt are forgiven.
    */
   readonly debt?: number | undefined;

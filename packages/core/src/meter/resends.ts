@@ -1,6 +1,6 @@
 /**
- * Resends settlements that did not reach the store. They share a memory limit with permit releases that did not reach
- * it.
+ * Resends settlements that did not reach the store. Settlements and permit releases that wait to be resent share one
+ * memory limit.
  */
 
 import { LostReleases, MAX_STEPS_PER_TURN } from '../algorithms/upkeep/lost-releases.js';

@@ -37,8 +37,8 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends. A call after that takes effect at once, unless a whole window has passed. Only the first call
-   * counts; further calls return false. An invalid usage is a fault and settles nothing.
+   * the response ends. After the end, a call takes effect at once, unless a whole window has passed since. Only the
+   * first call counts; further calls return false. An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
@@ -238,7 +238,7 @@ function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   );
 }
 
-/** Some platforms stop all work of a request when it ends. This keeps the call running there. */
+/** Keeps the call running on platforms that stop all work of a request when the request ends. */
 function keepAlive<Usage>({ turn }: Line<Usage>, call: Promise<unknown> | undefined): void {
   if (call) turn.request.waitUntil?.(call);
 }

@@ -22,7 +22,8 @@ export interface Addressing {
 /**
  * Validates and prepares the address options of an adapter for {@link clientOf}.
  *
- * @param notices receives one warning if a proxy header arrives although `trustProxy` is not set
+ * @param notices receives one warning, if `trustProxy` is not set and a proxy header arrives, or if proxies are trusted
+ * and `Forwarded` arrives without X-Forwarded-For
  * @param setting the framework's equivalent of `trustProxy`, for the warning, such as `app.set('trust proxy', 1)`
  * @throws SpillwayError `SPW_OPTION_INVALID`, and the codes of `compileTrust`
  */

@@ -5,8 +5,8 @@ export type Address = number | readonly number[];
 const MAX_TEXT = 64;
 
 /**
- * Parses an address without port or brackets. Returns undefined for anything else, also for spaces, leading zeros in
- * IPv4, and over 64 characters. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4.
+ * Parses an address without port or brackets. Returns undefined for anything else, also for text with spaces, with
+ * leading zeros in IPv4, or of more than 64 characters. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
@@ -100,7 +100,8 @@ function hexDigit(text: string, at: number): number {
 
 /**
  * The index where the zone begins, as in `fe80::1%eth0`; the text's length if there is no zone; -1 if the zone is
- * invalid. A zone has the unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
+ * invalid. A zone may contain only the unreserved characters of RFC 3986, as in RFC 6874. Interface names need no
+ * others.
  */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');

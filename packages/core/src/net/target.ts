@@ -1,7 +1,7 @@
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
 /**
- * The path of a request target without its query; `/` if it has none. In the absolute form that clients send to
+ * The path of a request target, without the query; `/` if the path is empty. In the absolute form that clients send to
  * proxies, `http://host/path`, the path is `/path`.
  *
  * @example

@@ -89,7 +89,7 @@ const WAITING = Symbol('spillway.waiting');
 
 /**
  * Returns a function that cancels the callback. All callbacks of a socket share one listener, because Node warns of
- * more than 10.
+ * more than 10 listeners.
  */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },

@@ -17,7 +17,7 @@ export class TimerDrift {
     this.spanMs = periodMs;
   }
 
-  /** Call it when the timer fires. After several missed periods, the delay counts as one reading for each period. */
+  /** Call it when the timer fires. If periods were missed, the delay counts once for each of them. */
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
     // All due timers run before sockets are read. If other timers fill the loop, requests are late although this timer

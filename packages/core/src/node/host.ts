@@ -1,6 +1,6 @@
 import { outside } from '../base/host.js';
 
-/** Running totals of this thread, in milliseconds. `idle` and `active` are of `performance.eventLoopUtilization`. */
+/** Running totals of this thread, in milliseconds. `idle` and `active` come from `performance.eventLoopUtilization`. */
 export interface LoopTimes {
   readonly idle: number;
   readonly active: number;

@@ -38,9 +38,9 @@ export interface NodeGuard<
 }
 
 /**
- * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the request was
- * answered (429 or 503) or its client is gone. It returns a promise only if the store does. `admissionsOf(req)` returns
- * the decisions.
+ * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the guard has answered
+ * the request (with a rejection or a replay) or the client is gone. It returns a promise only if the store does.
+ * `admissionsOf(req)` returns the decisions.
  *
  * CORS preflights pass without being counted, so answer them before the guard. If the listener ignores the method, set
  * `preflights: 'count'`.

@@ -4,7 +4,7 @@
  */
 const LATE_MS = 2_500;
 
-/** A worker that has not written for this long is gone: a terminated thread, or a stopped process. */
+/** A worker that has not written for this long is gone: a terminated thread, or a suspended process. */
 const GONE_MS = 8_000;
 
 /** Files that are unchanged for this long are removed. */

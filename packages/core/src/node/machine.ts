@@ -9,8 +9,8 @@ import type { TimedSignal } from './wait.js';
 
 export interface MachineSignalOptions {
   /**
-   * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads of one
-   * machine and user with this name are measured together.
+   * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads with this
+   * name, of one machine and user, are measured together.
    */
   readonly name: string;
   /**

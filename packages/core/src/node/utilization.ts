@@ -12,8 +12,8 @@ export interface EventLoopSignal extends TimedSignal {
 
 /**
  * Measures both signals of a `workerShedder`: the event loop utilization of the last second, 0 to 1, and in `wait` the
- * event loop delay. One per process is enough, but each worker thread needs its own. There is no reading if the host
- * doesn't report utilization.
+ * event loop delay. One per process is enough, but each worker thread needs its own. If the host doesn't report
+ * utilization (Bun, Deno), only `wait` has readings.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example

@@ -10,7 +10,7 @@ import { WaitMeter } from './wait-meter.js';
 const PERIOD_MS = 20;
 
 export interface EventLoopWaitOptions {
-  /** The event loop delay that the brake maintains by rejecting requests. Default `'40ms'`. */
+  /** The event loop delay that the brake aims for when it rejects requests. Default `'40ms'`. */
   readonly target?: Duration | undefined;
 }
 

@@ -92,7 +92,7 @@ export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   ): Guard;
 }
 
-/** A driver for adapters whose guards can also be mounted on the app and on routes. */
+/** A driver for adapters whose guards can be mounted on the app and on routes. */
 export type MiddlewareDriver<Guard extends Mounted = Mounted> = RefusingDriver<Guard>;
 
 export type Fields = readonly (readonly [string, string])[];

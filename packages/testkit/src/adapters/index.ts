@@ -1,6 +1,6 @@
 /**
- * Tests that all adapters share, or all adapters of one kind. An adapter calls them with a {@link Driver}, and itself
- * tests only what is specific to it.
+ * Tests for all adapters, or for all adapters of one kind. An adapter runs them with a {@link Driver}. Its own tests
+ * cover only what is specific to it.
  */
 
 export { answers, ownAnswers } from './answers.js';

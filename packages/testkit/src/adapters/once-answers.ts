@@ -146,7 +146,7 @@ export function keepsAnswers(world: OnceWorld): void {
   );
 }
 
-/** Tests for adapters that record responses uncompressed, even if compression is mounted before the guard. */
+/** Tests for adapters that record the uncompressed response if compression is mounted before the guard. */
 export function repeatsUncompressed(world: OnceWorld): void {
   it('keeps the answer as it was before compression: a client that cannot read it gets it plain', async () => {
     const text = 'text '.repeat(1_000);

@@ -124,8 +124,8 @@ async function freesPipelined(visit: Visit): Promise<void> {
 }
 
 /**
- * Sends requests until the worker shedder admits one (a busy machine may shed some), and waits for the first line of
- * its stream.
+ * Sends requests and waits for the first line of a stream. Throws if the worker shedder rejects a request, as on a busy
+ * machine. The caller must then retry.
  */
 async function unshed(visit: Visit, text: string): Promise<RawConnection> {
   const socket = await visit.wire.raw(text);
