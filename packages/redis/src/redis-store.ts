@@ -90,7 +90,8 @@ export interface RedisStore extends Store {
 
 /**
  * Keeps counts in Redis, shared by all processes. One script call decides a group of limits atomically, by Redis's
- * clock. You still own the client: set its options, open it (node-redis), handle its errors and close it.
+ * clock; on Cluster, each hash slot needs its own call. You still own the client: set its options, open it
+ * (node-redis), handle its errors and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -27,13 +27,15 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * A process books the next permit after this many turns, and as many more for each permit that it holds. A turn is the
- * time for which another process may keep a permit. With 1, so many processes would compete for the booking that some
- * would wait as long as without bookings.
+ * A process books the next permit after it has waited this many turns, and as many more for each permit that it holds.
+ * A turn is the time for which another process may keep a permit. With 1, so many processes would compete for the
+ * booking that some would wait as long as without bookings.
  */
 const BOOK_AFTER = 2;
 
-/** The longest turn to expect: run times are averaged over all keys, and jobs of another key may be long. */
+/**
+ * The maximum for an estimated turn, because run times are averaged over all keys, and jobs of another key may be long.
+ */
 const MAX_TURN_US = 5_000_000;
 
 /**
@@ -117,7 +119,6 @@ export interface Booking {
 }
 
 export interface Booked {
-  /** Whether this process holds the booking. */
   readonly isHeld: boolean;
   /** How long to wait before asking again, in microseconds. If 0, the process should take a permit now. */
   readonly waitUs: number;

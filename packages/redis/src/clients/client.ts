@@ -37,6 +37,8 @@ export interface RedisClient {
    * on the client`.
    */
   readonly cure?: string;
-  /** Closes the connection to a node immediately, so that the client opens a new one. The only node is called `''`. */
+  /**
+   * Closes the connection to a node immediately, so that the client opens a new one. A single server is called `''`.
+   */
   reconnect?(node: string): void;
 }

@@ -10,8 +10,8 @@ import {
 export interface KnownLimiter {
   readonly name: string;
   /**
-   * The declared numbers of the limiter. There are several while different releases run, and none for a limiter without
-   * counts, such as a worker shedder.
+   * The declared numbers of the limiter. The list has several items while different releases run, and none for a
+   * limiter without counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
   /** Whether the limiter was announced by a control. Otherwise live settings have no effect on it. */

@@ -72,7 +72,7 @@ export class Registry {
   }
 }
 
-/** False for a reset with a claim, which drops only the claim. */
+/** Whether a step resets the counts of its key. A reset with a claim drops only the claim. */
 export function resetsKey({ op, claim }: Step): boolean {
   return op === 'reset' && claim === undefined;
 }
