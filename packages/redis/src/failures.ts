@@ -23,7 +23,8 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Replies of a Cluster node that cannot run a call: its keys are in several slots, on another node, or moving there.
+ * Error words of a Cluster node that can't run a call, because the call's keys are in several slots, on another node,
+ * or moving to one.
  */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 

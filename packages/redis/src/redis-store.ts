@@ -55,8 +55,8 @@ export interface RedisStoreOptions {
    */
   readonly prefix?: string | undefined;
   /**
-   * The most steps in one script call, which bounds how long it keeps Redis busy. Default 128. A larger group gets its
-   * own call.
+   * The most steps in one script call. This bounds how long a call keeps Redis busy. Default 128. A larger group gets
+   * its own call.
    */
   readonly maxSteps?: number | undefined;
   /** Whether decisions of one event loop turn share a script call. Default true; false for an Upstash client. */
@@ -64,8 +64,8 @@ export interface RedisStoreOptions {
   /** Receives a warning if Redis can't store or read the list of limiters. Default: the console. */
   readonly logger?: Logger | false | undefined;
   /**
-   * Whether the store may close your client's open connection if it has had no reply for 2 s. Use it for node-redis, or
-   * ioredis without `socketTimeout`. Default false.
+   * Whether the store may close an open connection of your client that has had no reply for 2 s. Set this for
+   * node-redis, or ioredis without `socketTimeout`. Default false.
    */
   readonly reconnect?: boolean | undefined;
 }
@@ -90,7 +90,8 @@ export interface RedisStore extends Store {
 
 /**
  * Keeps counts in Redis, shared by all processes. One script call decides a group of limits atomically, by Redis's
- * clock. You still own the client: set its options, open it (node-redis), handle its errors and close it.
+ * clock; on Cluster, each hash slot needs its own call. You still own the client: set its options, open it
+ * (node-redis), handle its errors and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -174,8 +175,8 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * Sends the steps. A reset clears all counts of its limiter and key: those for which this process has a rule together
-   * with the steps, the others after Redis has listed them.
+   * Sends the steps. A reset clears all counts of its limiter and key. Counts for which this process has a rule are
+   * cleared together with the steps; the others are cleared after Redis has listed them.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -61,7 +61,7 @@ export interface Call {
   readonly input: unknown;
   readonly init: WebInit | undefined;
   readonly request: HostRequest;
-  /** The host, with its port unless that is the default; `''` for an address without a host, such as `data:`. */
+  /** The host and, unless it is the default, the port; `''` for an address without a host, such as `data:`. */
   readonly host: string;
   readonly signal: WebSignal | undefined;
   readonly pace: CallPace<string> | undefined;
@@ -80,7 +80,7 @@ declare const URL: new (url: string) => { readonly host: string };
  * Reads and copies the arguments of `fetch`. As with `fetch`, the caller may change them afterwards, even while the
  * call waits for its slot.
  *
- * @throws TypeError for arguments for which `fetch` throws it
+ * @throws TypeError if `fetch` would throw one for these arguments
  */
 export function readCall(input: unknown, withPace: WebInit | undefined): Call {
   const { Request } = hostClasses();

@@ -18,13 +18,13 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * Returns the key of a call from its request (without the body), or undefined for the default. Your keys must differ
-   * from host names. Default: the host with its port, such as `api.example.com` or `localhost:8080`.
+   * Returns the key of a call from its request (without the body), or undefined for the default. A key must not be the
+   * name of another host. Default: the host with its port, such as `api.example.com` or `localhost:8080`.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
-   * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Calls whose body is a
-   * stream, and calls of a `Request` with a body, are never retried. Default 0.
+   * How many times a call may be retried after a 429, a 503, or a 403 with `Retry-After`: 0 to 100. Calls whose body is
+   * a stream, and calls of a `Request` with a body, are never retried. Default 0.
    */
   readonly retries?: number | undefined;
   /** Which calls may be retried. Default: GET, HEAD, OPTIONS, PUT and DELETE. */
@@ -42,7 +42,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, 0 to 1 times the pause. After a spent quota, 0 to 1 periods. Default 0.2.
+   * The longest random addition to a pause, as a fraction of the pause or, after a spent quota, of the shaper's period:
+   * 0 to 1. Default 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */

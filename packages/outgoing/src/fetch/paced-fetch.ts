@@ -26,7 +26,8 @@ import { markRedirected, redirectedCall } from './redirects.js';
  * wait for the slot. If a call gets no slot, it rejects as `shaper.schedule` does. Addresses without a host, such as
  * `data:`, need no slot. Redirects are followed as in `fetch`, but each hop waits for a slot of its target host.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`. A call rejects with `SPW_KEY_INVALID` if `key`
+ * returns an invalid key.
  * @example
  * ```ts
  * import { pacedFetch, type Shaper } from '@spillway/outgoing';

@@ -75,7 +75,7 @@ export class Pauses {
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
   /**
-   * The delay of the last pause for a spent quota: the time from the response to the stored pause. 0 before the first.
+   * The delay of the last pause for a spent quota: the time from the response until the pause was stored. Initially 0.
    */
   private pauseLagMs = 0;
   /** How long the store took to save the last pause; undefined before the first pause. */

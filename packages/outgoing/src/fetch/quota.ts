@@ -11,7 +11,7 @@
  * 3. *Rounded seconds.* Headers state whole seconds, so a client that waits as stated wastes a part of each window. But
  *    the shaper starts at most one call per period: if a response shows 9 more used units than the first response of
  *    its window, at least 9 periods of the window have passed. The wait is shortened by that time, but by at most one
- *    second. If the wait is the difference of two dates, two seconds are allowed.
+ *    second, or two if the wait is the difference of two dates.
  * 4. *The pace is a wait, too.* At its own pace, the shaper needs some time to start the calls for the remaining units
  *    and one more. If the window ends within that time, no pause is needed.
  *
@@ -40,8 +40,8 @@ interface SpentQuota {
 const MAX_LIMITS = 8;
 
 /**
- * After a second rejection within this many windows, waits get a margin for the same number of windows. If rejections
- * continue, the number doubles, up to the maximum.
+ * After a second rejection within this many windows, waits get a margin for the same number of windows. If the next
+ * rejection comes soon after that, the number doubles, up to the maximum.
  */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;

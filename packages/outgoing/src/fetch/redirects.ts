@@ -98,7 +98,7 @@ function withoutHeaders(given: unknown, names: readonly string[]): object {
   return headers;
 }
 
-/** Decodes UTF-8 in an address that is not percent-encoded, because runtimes read the bytes of headers as Latin-1. */
+/** Decodes unescaped UTF-8 in an address, because runtimes read the bytes of headers as Latin-1. */
 function decodeLocation(location: string): string {
   if (!/[\x80-\xff]/.test(location) || /[^\0-\xff]/.test(location)) return location;
   return new TextDecoder().decode(Uint8Array.from(location, (byte) => byte.charCodeAt(0)));

@@ -12,7 +12,7 @@ export interface Remaining {
   readonly seconds: number;
   /** {@link seconds} was rounded, and may be too large by this number. */
   readonly excess: number;
-  /** The whole limit, if the response has only one limit and states it. */
+  /** The total units of the limit, if the response has only one limit and states its total. */
   readonly limit?: number | undefined;
 }
 

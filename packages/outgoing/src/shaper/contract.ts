@@ -26,8 +26,8 @@ export interface Unreserved {
    */
   readonly reason: 'wait' | 'blocked' | 'closed' | 'store-error';
   /**
-   * How long the wait would have been, in milliseconds. For `blocked`, the time until the block ends; for `closed`,
-   * Infinity.
+   * How long the wait would have been, in milliseconds. For `blocked`, the time until the block ends; for `closed` and
+   * `store-error`, Infinity.
    */
   readonly wouldWaitMs: number;
 }
@@ -68,6 +68,7 @@ export interface RunningJob<Pace extends string = never> {
    * several paces, only those that `units` names are corrected. Each pace can be settled once; later calls do nothing.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
+   * for an unknown pace
    */
   settle(units: Units<Pace>): void;
 }
@@ -145,10 +146,14 @@ export interface Shaper<Pace extends string = never> {
   ): Promise<T>;
   /**
    * How long a job of one unit and this priority would wait if it came now, in milliseconds. The result includes
-   * pauses, but not the wait for a permit, which is unknown. Takes no slot.
+   * pauses, but not the wait for a permit, which is unknown. Infinity if the store does not answer and there is no
+   * fallback. Takes no slot.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
-  /** How much longer the key is paused, in milliseconds; 0 if it is not paused, or if the store does not answer. */
+  /**
+   * How much longer the key is paused, in milliseconds; 0 if it is not paused. While the store does not answer, only
+   * pauses known to this process count.
+   */
   pauseOf(key: string): Promise<number>;
   /** How many jobs of the key wait in this process. */
   queueLength(key: string): number;

@@ -24,7 +24,9 @@ import { type Booked, type Booking, newLease, type Permit, type Permits } from '
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
-/** A valid slot can seem to start this much too late, because the clock of the store is only estimated. */
+/**
+ * A valid slot can seem to be this much further ahead than `maxWait`, because the clock of the store is only estimated.
+ */
 const SLACK_US = 1_000_000;
 
 /** How long to wait after a rejection or a failure before asking the store again for slots of accepted jobs. */
@@ -144,7 +146,10 @@ export class JobQueue {
     return us;
   }
 
-  /** Accepts a job if there is a slot for it. Otherwise calls `onRejected` with the answer of the store. */
+  /**
+   * Accepts a job if there is a slot for it, or if there is `maxConcurrent`. Otherwise calls `onRejected` with the
+   * answer of the store.
+   */
   enqueue(job: Job, onRejected: (answer: SlotAnswer) => void): void {
     const { schedule, slots, key } = this;
     this.dropPassedSlots();
@@ -571,7 +576,7 @@ export class JobQueue {
 
   /**
    * Whether the fallback granted this slot inside a pause. The fallback may have been too full to store the pause, or
-   * it heard of the pause too late.
+   * it learned of the pause too late.
    */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);

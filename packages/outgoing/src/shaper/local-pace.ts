@@ -23,7 +23,6 @@ export class LocalPace {
     this.index = index;
   }
 
-  /** When the bucket is full again. */
   get fullUs(): number {
     if (this.isStale) this.recompute();
     return this.lastUs;

@@ -13,7 +13,8 @@ const LATE_US = 2_000;
 const LIKELY_US = 60_000_000;
 
 /**
- * A faster answer lowers the known latency by this part of the difference. A slower answer becomes the known latency.
+ * A faster answer lowers the known latency by this part of the difference. The latency of a slower answer replaces it
+ * at once.
  */
 const FASTER = 1 / 8;
 

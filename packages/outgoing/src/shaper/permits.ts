@@ -27,32 +27,37 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * A process books the next permit after this many turns, and as many more for each permit that it holds. A turn is the
- * time for which another process may keep a permit. With 1, so many processes would compete for the booking that some
- * would wait as long as without bookings.
+ * A process books the next permit after it has waited this many turns, and as many more for each permit that it holds.
+ * A turn is the time for which another process may keep a permit. With 1, so many processes would compete for the
+ * booking that some would wait as long as without bookings.
  */
 const BOOK_AFTER = 2;
 
-/** The longest turn to expect: run times are averaged over all keys, and jobs of another key may be long. */
+/**
+ * The maximum for an estimated turn, because run times are averaged over all keys, and jobs of another key may be long.
+ */
 const MAX_TURN_US = 5_000_000;
 
-/** Before this many turns, a process asks for a booking a third as often, so processes that wait longer get it. */
+/**
+ * Until a process has waited this many turns, it asks for a booking a third as often. So processes that wait longer get
+ * it.
+ */
 const LONG_WAIT = 3;
 const SHORT_WAIT_POLLS = 3;
 
 /**
  * A process with a booking waits only this part of the usual time before it asks again. If the booking lasts, the jobs
- * that hold the permits are long. Then it waits {@link BOOKED_SHARE} of the time since the booking, so that a process
- * that waits for many keys causes few calls. The longest wait leaves time to renew the booking.
+ * that hold the permits are long. Then the process waits {@link BOOKED_SHARE} of the time since the booking, so waiting
+ * for many keys causes few calls. The longest wait leaves time to renew the booking.
  */
 const BOOKED_PART = 1 / 10;
 const BOOKED_SHARE = 1 / 32;
 const MAX_BOOKED_POLL_US = 300_000;
 
 /**
- * A booking is given up after this many turns, and at least after this time. It is useless if other processes have a
- * higher limit, for example during a deployment: they take each released permit before this process may. As long as it
- * has the booking, none of them can book.
+ * A booking is given up after this many turns, but not before this time. A booking is useless if other processes have a
+ * higher limit, for example during a deployment: they take each released permit before this process may. As long as
+ * this process has the booking, none of them can book.
  */
 const GIVE_UP_TURNS = 5;
 const MIN_GIVE_UP_US = 10_000_000;
@@ -71,8 +76,9 @@ const MAX_COURTESY_US = 50_000;
 const NEWER = 1 / 8;
 
 /**
- * A permit is discarded if the store's answer, or the start of the job, is later than this part of the lease: the lease
- * may have expired. It is renewed within a third. This process was stopped, or the store hung.
+ * A permit is discarded if the store's answer, or the start of the job, is later than this part of the lease, because
+ * the lease may have expired. Leases are renewed after at most a third of their time, so a longer delay means that this
+ * process was stopped or the store hung.
  */
 const LATEST_PART = 2 / 3;
 
@@ -113,7 +119,6 @@ export interface Booking {
 }
 
 export interface Booked {
-  /** Whether this process holds the booking. */
   readonly isHeld: boolean;
   /** How long to wait before asking again, in microseconds. If 0, the process should take a permit now. */
   readonly waitUs: number;
@@ -189,8 +194,8 @@ export class Permits {
 
   /**
    * Books the next permit, or renews the booking. A booking takes one permit above the limit, and only one process can
-   * have a booking. When another process releases a permit, as many are still taken as the limit allows. So nobody else
-   * gets one, and this process uses the permit of its booking.
+   * have a booking. So when another process releases a permit, the limit is still reached: no other process gets the
+   * permit, and this process uses the one of its booking.
    */
   book(key: string, { lease, sinceUs }: Booking, waitingSinceUs: number): Eventually<Booked> {
     const steps = this.bookingSteps(key, lease);

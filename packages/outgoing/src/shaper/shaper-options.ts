@@ -88,7 +88,7 @@ export interface OnePaceOptions extends QueueOptions, PaceNumbers {
 export interface SeveralPacesOptions<Pace extends string = string>
   extends QueueOptions,
     WithoutPace {
-  /** The paces by name, at most 8. A name has 1 to 16 letters, digits, `_` and `-`. */
+  /** The paces by name, at most 8. A name has 1 to 16 letters, digits, `_` and `-`, and is not `permits`. */
   readonly paces: { readonly [Name in Pace]: PaceNumbers };
 }
 

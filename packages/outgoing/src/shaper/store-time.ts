@@ -16,7 +16,7 @@ const MAX_DOMAINS = 1_000;
  * The largest of these bounds is used. It is too small by the latency of the fastest answer, so a converted instant is
  * never too early.
  *
- * The store's time minus this process's time when the request was sent is an upper bound. If it is smaller than the
+ * An upper bound is the store's time minus this process's time when the request was sent. If this bound is below the
  * estimated offset, the store's clock was set back.
  */
 export class StoreTime {

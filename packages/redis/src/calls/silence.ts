@@ -8,7 +8,7 @@ import { afterIdly, afterThisTurn } from '../host.js';
 const SUSPECT_AFTER_US = 2_000_000;
 
 /**
- * How much longer to wait for a reply on a suspect connection, because the client may have resent the oldest call on a
+ * A suspect connection gets this much more time for a reply, because the client may have resent the oldest call on a
  * new connection.
  */
 const GRACE_MS = 250;
@@ -35,8 +35,8 @@ export class Silence {
   }
 
   /**
-   * Call this after sending to `node`. It returns an error, at most once a minute, that says how to recover from a dead
-   * connection.
+   * Call this after sending to `node`. If the connection seems dead, returns an error, at most once a minute, that says
+   * how to recover.
    */
   sent(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();

@@ -162,7 +162,7 @@ export class Transport {
    * Runs a script on a server that does not know it. Of concurrent calls, only one carries the text, and the others
    * wait for it.
    *
-   * @throws SpillwayError `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_TIMEOUT` if the text is not answered
+   * @throws SpillwayError `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_TIMEOUT` if the call with the text gets no reply
    */
   private async loadScript(call: ScriptCall, node: string): Promise<unknown> {
     const { client, loads } = this;

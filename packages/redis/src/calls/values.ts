@@ -17,7 +17,7 @@ import getting from '../lua/value-get.lua';
 import setting from '../lua/value-set.lua';
 import type { Transport } from './transport.js';
 
-/** With a test clock, the expiry is stored in the text; Redis deletes the key after ten real minutes. */
+/** With a test clock, the expiry is part of the stored text, and Redis deletes the key after ten real minutes. */
 const TEST_MS = 600_000;
 
 export class RedisValues implements Values {

@@ -5,9 +5,9 @@ import { NodeRedis, type NodeRedisClient } from './node-redis.js';
 import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.js';
 
 /**
- * The clients that `redisStore` and `redisControl` accept: a client of ioredis or iovalkey (one server, Sentinel,
- * Cluster), a client or cluster of node-redis, or the result of {@link fromUpstash}. You still own the client: set its
- * options, open it, handle its errors and close it.
+ * The clients that `redisStore`, `redisControl` and `redisReports` accept: a client of ioredis or iovalkey (one server,
+ * Sentinel, Cluster), a client or cluster of node-redis, or the result of {@link fromUpstash}. You still own the
+ * client: set its options, open it, handle its errors and close it.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 

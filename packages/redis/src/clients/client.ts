@@ -19,7 +19,7 @@ export interface RedisClient {
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
   /** Runs a script that the server may not know. */
   eval(script: string, keys: string[], args: string[]): Promise<unknown>;
-  /** Runs `send`, which makes several calls synchronously, and may write these calls to the socket together. */
+  /** Runs `send`, which makes several calls synchronously. The client may write these calls to the socket together. */
   together?(send: () => void): void;
   /** Calls `listener` once when `state` may have changed. Returns a function that removes the listener. */
   onceChanged(listener: () => void): () => void;
@@ -37,6 +37,8 @@ export interface RedisClient {
    * on the client`.
    */
   readonly cure?: string;
-  /** Closes the connection to a node immediately, so that the client opens a new one. The only node is called `''`. */
+  /**
+   * Closes the connection to a node immediately, so that the client opens a new one. A single server is called `''`.
+   */
   reconnect?(node: string): void;
 }

@@ -10,11 +10,11 @@ import {
 export interface KnownLimiter {
   readonly name: string;
   /**
-   * The declared numbers of the limiter. There are several while different releases run, and none for a limiter without
-   * counts, such as a worker shedder.
+   * The declared numbers of the limiter. The list has several items while different releases run, and none for a
+   * limiter without counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
-  /** Whether a guard with a control announced the limiter. Otherwise live settings have no effect on it. */
+  /** Whether the limiter was announced by a control. Otherwise live settings have no effect on it. */
   readonly isFollowed: boolean;
   /** The time at which the entry expires if no process announces the limiter again, in milliseconds since the epoch. */
   readonly untilMs: number;
@@ -25,7 +25,7 @@ export const ANNOUNCED_EVERY_MS = 300_000;
 /** How long an announcement is kept, in addition to the time for which the counts of its rule are kept. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** The item of an announcement that stands for `isFollowed`: the limiter follows live settings. */
+/** In an announcement, this item stands for `isFollowed`: the limiter follows live settings. */
 const FOLLOWED = '!followed';
 
 export interface Announced {

@@ -23,7 +23,10 @@ export interface RedisControlOptions {
   readonly hashKeys?: string | Uint8Array | undefined;
   /** The store's `prefix`. Default `'spw:'`. */
   readonly prefix?: string | undefined;
-  /** Called once when Redis stops answering, and for each invalid value in Redis. */
+  /**
+   * Called once when Redis stops answering, when it has lost settings or has invalid ones, and for failed
+   * announcements.
+   */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
@@ -85,15 +88,13 @@ export interface RedisControl extends Control {
     only?: readonly ClearableOfKey[],
   ): Promise<void>;
   /**
-   * Makes the guards in all processes drop their cached rejections of the key. Call it after you have reset the key's
+   * Removes the key from denial caches and fallback counters in all processes. Call it after you have reset the key's
    * count.
    */
   forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
   /** The current overrides, latest first. */
   list(): Promise<readonly Override[]>;
-  /**
-   * The latest 1,000 changes, latest first. An override and its end share one entry.
-   */
+  /** The latest 1,000 changes, latest first. An override and its expiry share one entry. */
   history(): Promise<readonly Change[]>;
   /**
    * The limiters that processes have announced, by name. An entry is kept for ten minutes after its last announcement,

@@ -72,7 +72,7 @@ export class Registry {
   }
 }
 
-/** False for a reset with a claim, which drops only the claim. */
+/** Whether a step resets the counts of its key. A reset with a claim drops only the claim. */
 export function resetsKey({ op, claim }: Step): boolean {
   return op === 'reset' && claim === undefined;
 }
@@ -123,7 +123,10 @@ export class Announcer {
     this.beside = beside;
   }
 
-  /** Call this when there is something new to announce. It is sent with the next request, or a second later. */
+  /**
+   * Call this when there is something new to announce. The next request sends it, but at most once a second; without a
+   * request, a timer sends it after a second.
+   */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);

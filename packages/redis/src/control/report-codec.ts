@@ -15,7 +15,7 @@ const OUTCOMES = [
 const FORMAT = '1 ';
 const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** The longest valid caller. Keys have at most 256 characters, and encrypted keys 1,041. */
+/** The maximum length of a caller. Keys have at most 256 characters, and encrypted keys 1,041. */
 const MAX_CALLER = 2_000;
 
 export function encodeReport({
