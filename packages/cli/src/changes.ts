@@ -30,7 +30,7 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
 interface About {
   readonly what?: Setting['what'];
   readonly limits?: LiveLimits;
-  /** The key whose limits the command changes. If `resets` is set, the command then deletes the counts of the key. */
+  /** The key whose limits the command changes. If `resets` is set, the command also deletes the counts of the key. */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }

@@ -15,7 +15,7 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** The deadline then covers only connecting. */
+  /** If true, the client reconnects after a failure, and the deadline covers only the first connection. */
   readonly reconnects?: boolean;
   /** If true, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;

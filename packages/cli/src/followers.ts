@@ -18,8 +18,8 @@ export async function followersOf(control: RedisControl): Promise<readonly Follo
 }
 
 /**
- * Waits until all processes with the limiter have applied all changes, but at most `waitMs`. Returns how many have;
- * undefined if this can't be read from Redis.
+ * Waits until all processes with the limiter have applied all changes, but at most `waitMs`. Returns how many processes
+ * there are and how many have applied them; undefined if this can't be read from Redis.
  */
 export async function untilFollowed(
   control: RedisControl,

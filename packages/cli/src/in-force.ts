@@ -42,8 +42,8 @@ export function effectiveSettings(
 }
 
 /**
- * Whether the limiter is a shaper. Shapers have no mode and no share, because either could let calls exceed the pace of
- * another service.
+ * Whether the limiter is a shaper. Shapers have no mode and no share, because either could let calls exceed the pace
+ * that another service allows.
  */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');

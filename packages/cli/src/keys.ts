@@ -135,7 +135,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** Returns the rule of a rate limit or of a limit on distinct items. For other limits, the list is empty. */
+/** Returns a list with the rule of a rate limit or of a limit on distinct items. For other limits, it is empty. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');

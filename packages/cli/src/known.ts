@@ -9,7 +9,7 @@ export const EVERY = '*';
 
 const SHOWN = 10;
 
-/** How long to wait for the announcement of a limiter. If Redis has just lost its data, it comes within a second. */
+/** How long to wait for the announcement of a limiter. After a data loss, processes announce again within a second. */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 

@@ -1,4 +1,4 @@
-/** The command `spillway`. Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong. */
+/** The command `spillway`. Exit codes: 0 done, 1 failed, as when Redis is down, 2 the command line is wrong. */
 
 import { run } from './run.js';
 

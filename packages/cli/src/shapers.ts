@@ -20,8 +20,8 @@ import { table, untilOf } from './table.js';
 const PERMITS = '/permits';
 
 /**
- * The rule that counts bookings. A process that has booked the next permit holds one permit too many, so the table
- * subtracts bookings.
+ * The rule that counts bookings. A process that books the next permit takes one permit that no job uses yet, so the
+ * table subtracts bookings.
  */
 const BOOKING: Rule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
 

@@ -20,7 +20,7 @@ const SLOW_MS = 10;
  */
 const CLOCKS_APART_MS = 1_000;
 
-/** Returns the most fundamental finding first. */
+/** Returns the findings, the most fundamental first. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),

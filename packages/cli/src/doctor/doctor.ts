@@ -17,7 +17,7 @@ class ProblemsFound extends Error {}
 /**
  * Checks Redis and prints what it found. To do so, it writes one probe key and removes it.
  *
- * @throws ProblemsFound
+ * @throws ProblemsFound if at least one finding is a `problem`
  */
 export function doctor(options: CommonOptions): Promise<void> {
   return connected(options, async ({ client, control, prefix }) => {

@@ -9,7 +9,7 @@ import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 export interface ServerFacts {
   readonly address: string;
   readonly medianRoundTripMs: number;
-  /** The reply of `INFO`, by name; undefined if the user may not run it. */
+  /** The fields in the reply to `INFO`, by name; undefined if the user may not run `INFO`. */
   readonly info?: ReadonlyMap<string, string>;
   /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;

@@ -1,5 +1,5 @@
 /**
- * Every command that scripts of the store or of `RedisControl` call, with arguments that change only the probe key.
+ * Every command that the Lua scripts of the store and of `RedisControl` use. The arguments change only the probe key.
  * `set` runs first and makes the key a string that expires. Commands for other types then fail, so they can't create a
  * key without an expiry.
  */

@@ -3,7 +3,10 @@ export interface ServerVersion {
   readonly text: string;
 }
 
-/** The first patch with the fix of CVE-2025-49844, by major and minor version. SECURITY.md lists the Redis versions. */
+/**
+ * The first patch number with the fix of CVE-2025-49844, by major and minor version. SECURITY.md lists the Redis
+ * versions.
+ */
 const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, number>>>> = {
   Redis: { '6.2': 20, '7.2': 11, '7.4': 6, '8.0': 4, '8.2': 2 },
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },

@@ -119,7 +119,7 @@ function rowOf(id: number): number {
   return (id % BLOCK_ROWS) * COLUMNS;
 }
 
-/** Returns the first `count` of the callers from 0 to `size` - 1, sorted by `compare`. */
+/** Sorts the caller ids from 0 to `size` - 1 by `compare`, and returns the first `count` of them. */
 export function firstOf(
   size: number,
   count: number,

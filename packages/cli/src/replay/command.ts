@@ -92,7 +92,7 @@ async function run(logs: readonly string[], options: ReplayCommandOptions): Prom
   }
 }
 
-/** Called after the report was printed, so that a page that cannot be written doesn't lose the result. */
+/** Called after the report was printed, because the result must not be lost if writing the page fails. */
 function writePage(path: string, page: string): void {
   try {
     writeFileSync(path, page);

@@ -22,7 +22,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
   spreadUs: number;
   isWholeSecond = false;
   private readonly format: LineFormat;
-  /** The bytes from `start` to `end`, or the parsed JSON object. */
+  /** A buffer with the bytes of the line from `start` to `end`, or the parsed JSON object. */
   readonly line: unknown;
   readonly start: number;
   readonly end: number;
@@ -62,7 +62,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
     return this.field(`http_${name.toLowerCase().replaceAll('-', '_')}`);
   }
 
-  /** A variable of the log's format by its nginx name, such as `remote_user`; undefined if the line has none. */
+  /** Returns the value of an nginx variable such as `remote_user`; undefined if the line has no value for it. */
   field(name: string): string | undefined {
     const value = this.format.read(this, name);
     return value === '-' || value === '' ? undefined : value;

@@ -9,8 +9,8 @@ const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
- * Compiles a `log_format`. In a line, the value of a variable ends where the format's next text begins. A line is
- * skipped if one of the format's texts is missing, or if the line goes on after the last one.
+ * Compiles a `log_format`. In a line, the value of a variable ends where the format's next literal text begins. A line
+ * is not a request if it lacks one of these texts, or continues after the end of the format.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 const LONGEST = 256;
 /** The units kept at the start and end of a longer name. Between them are a digest of 22 units and two marks. */
 const [HEAD, TAIL] = [105, 127];
-/** UTF-8 cannot tell these apart. */
+/** Matches a lone surrogate. UTF-8 encodes all of them as the same bytes. */
 const LONE = /\p{Surrogate}/u;
 const BLOCK_BYTES = 1_048_576;
 const HEAD_BYTES = 2;

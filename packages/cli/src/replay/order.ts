@@ -7,7 +7,8 @@ const SECOND_US = 1_000_000;
 /**
  * Corrects stamps that are out of order. Logs have such stamps, because servers buffer lines and write a line when the
  * response has ended. A request with an earlier stamp is decided at the latest stamp so far, or left out if it is more
- * than a minute earlier. A request more than a day later is left out unless the next line confirms it.
+ * than a minute earlier. A request more than a day later is left out if the request after it goes back by more
+ * than a day.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };

@@ -14,7 +14,7 @@ import { UsageError } from '../usage-error.js';
 /** A limiter, a list of limiters, or a guard of `createGuard`. */
 export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
 
-/** @throws UsageError if the module has no default export */
+/** @throws UsageError if the module cannot be loaded, or its default export is not an object */
 export async function loadPolicy(path: string): Promise<Policy> {
   let exported: unknown;
   try {

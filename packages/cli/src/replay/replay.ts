@@ -11,7 +11,6 @@ import type { LogReport, ReplayReport } from './report.js';
 import { spreadSeconds } from './seconds.js';
 import { Source, type SourceOptions } from './source.js';
 
-/** Options of {@link replay}. */
 export interface ReplayOptions {
   /** Paths, `-` for standard input, or streams of bytes: plain, gzip, or zstd from Node 22.15 on. */
   readonly logs: readonly Log[];
@@ -26,8 +25,8 @@ export interface ReplayOptions {
   readonly format?: string | undefined;
   /**
    * For JSON lines: maps the nginx name of a field to its path, as in `{ remote_addr: 'client.ip', time: 'ts',
-   * http_x_api_key: 'headers.x-api-key' }`. Default: the usual names of the client, the time, the method, the URI and
-   * the status.
+   * http_x_api_key: 'headers.x-api-key' }`. Default: the usual names of the client, time, method, URI, status
+   * and user agent.
    */
   readonly fields?: FieldMap | undefined;
   /**
@@ -46,8 +45,8 @@ export interface ReplayOptions {
    */
   readonly onDecision?: OnDecision | undefined;
   /**
-   * Called after each chunk with the bytes and requests read so far. `size` is the size of all logs in bytes; undefined
-   * if it cannot be known.
+   * Called after each chunk, with the numbers of bytes and requests read so far. `size` is the size of all logs in
+   * bytes; undefined if it cannot be known.
    */
   readonly onProgress?:
     | ((progress: {

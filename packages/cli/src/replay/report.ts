@@ -21,7 +21,7 @@ export interface LogReport {
   readonly outOfOrder: number;
   readonly notReplayed: number;
   readonly wholeSeconds: boolean;
-  /** The first unparsed lines, cut to 120 characters. */
+  /** The first 3 unparsed lines, each cut to 120 bytes. */
   readonly unparsedLines: readonly string[];
   /** Why the rest of a compressed log could not be read; else null. */
   readonly damage: string | null;
@@ -86,7 +86,7 @@ export interface JudgedLimiter {
   readonly rejectedCallers: Range;
   /** The share of rejected requests, from 0 to 1, that came from the most rejected caller; 0 if none was rejected. */
   readonly shareOfFirst: number;
-  /** The callers with the most rejected requests, then those with the most requests. */
+  /** The callers with the most rejected requests first; among equals, those with the most requests first. */
   readonly top: readonly CallerReport[];
   /** The number of rejected requests by the status of their logged response, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
@@ -127,7 +127,6 @@ export interface Comparison {
   readonly top: readonly { readonly caller: string; readonly rejected: number }[];
 }
 
-/** The result of {@link replay}. */
 export interface ReplayReport {
   /** Lines that are requests. */
   readonly requests: number;
@@ -140,10 +139,10 @@ export interface ReplayReport {
    * after the next one.
    */
   readonly notReplayed: number;
-  /** The first and the last request, in milliseconds since the epoch; null without requests. */
+  /** When the first and the last request came, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;
   readonly toMs: number | null;
-  /** Whether stamps are whole seconds. If so, the two ends of a {@link Range} may differ. */
+  /** Whether the stamps of at least one log are whole seconds. If so, the two ends of a {@link Range} may differ. */
   readonly wholeSeconds: boolean;
   readonly logs: readonly LogReport[];
   readonly policy: PolicyReport;

@@ -27,7 +27,7 @@ export class Tally {
     this.numbers = numbers;
   }
 
-  /** Each request is counted twice: first for {@link Timing} 0, then for 1. */
+  /** Must be called twice for each request: first with {@link Timing} 0, then with 1. */
   count(timing: Timing, event: DecisionEvent, key: string, entry: LogEntry, atUs: number): void {
     const isRejected = isRejection(event);
     if (timing === 0) {

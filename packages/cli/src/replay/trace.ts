@@ -55,8 +55,10 @@ export class Trace {
   }
 
   /**
-   * Sorts the requests by caller and time, in place, because a sorted copy would need as much memory again. Those of
-   * caller `c` then begin at `starts[c]` and end before `starts[c + 1]`. Can be called only once.
+   * Sorts the requests by caller and time, in place, because a sorted copy would need as much memory again. Can be
+   * called only once.
+   *
+   * @returns `starts`: the requests of caller `c` begin at `starts[c]` and end before `starts[c + 1]`
    */
   sortByCaller(callerCount: number): Uint32Array {
     const starts = new Uint32Array(callerCount + 2);

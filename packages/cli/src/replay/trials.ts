@@ -54,8 +54,8 @@ class Trials {
   private readonly own: Numbers;
   readonly use: JudgedLimiter['use'];
   /**
-   * The most units of each caller in any interval of two windows. A limit of at least this number never rejects the
-   * caller.
+   * An upper bound of the units of each caller in any interval of two windows. A limit of at least this number never
+   * rejects the caller.
    */
   private readonly peaks: Float64Array;
   /**
@@ -150,7 +150,7 @@ class Trials {
     };
   }
 
-  /** @param needs for each timing, {@link burstsNeeded} */
+  /** @param needs the result of {@link burstsNeeded} for each timing */
   private keeps(numbers: Numbers, most: Rejected, needs?: readonly Float64Array[]): boolean {
     return this.timings.every((atStart, timing) => {
       const [requests, callers] = this.reject(numbers, atStart, most, needs?.[timing]);
@@ -160,8 +160,8 @@ class Trials {
 
   /**
    * Counts the requests and the callers that the limiter would reject. Stops when one of these two numbers exceeds
-   * `most`. All requests of one caller are decided before the next caller's, on one entry of the store that is reset in
-   * between. This is twice as fast as looking up an entry for each request.
+   * `most`. All callers use the same entry of the store, one caller after the other, and the entry is reset in between.
+   * This is twice as fast as looking up an entry for each request.
    */
   private reject(
     { algorithm, limit, burst }: Numbers,

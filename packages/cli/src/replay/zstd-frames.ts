@@ -7,7 +7,7 @@ const REPEATED = 1;
 
 /**
  * Splits chunks where a frame of zstd ends, because Node's decoder stops at a frame's end within a chunk. Also reports
- * a cut last frame, which the decoder does not.
+ * a last frame that is cut, because the decoder does not report it.
  */
 export async function* atFrameEnds(
   chunks: AsyncIterable<Buffer>,
@@ -27,7 +27,7 @@ export async function* atFrameEnds(
 type Part = 'magic' | 'skipped' | 'descriptor' | 'block' | 'end';
 
 class Frames {
-  /** What follows the bytes to pass. */
+  /** The part of the frame to read after the next `passing` bytes, which are skipped. */
   private part: Part = 'magic';
   private passing = 0;
   private hasChecksum = false;
@@ -40,7 +40,7 @@ class Frames {
     return !this.isUnknown && (this.part !== 'magic' || this.passing > 0 || this.numberBytes > 0);
   }
 
-  /** Returns the index at which the current frame ends; the length of the chunk if it ends in a later one. */
+  /** Returns the index in the chunk where the current frame ends; the chunk's length if the frame goes on after it. */
   endIn(chunk: Buffer, start: number): number {
     if (this.isUnknown) return chunk.length;
     for (let at = start; ; ) {

@@ -8,7 +8,7 @@ export interface RevealOptions extends SecretOptions {
 
 const SHOWN = 10;
 
-/** Counts UTF-16 units, as the cut does. */
+/** Matches a key that `topCallers` has cut to 256 UTF-16 units. */
 const CUT_KEY = /^.{127}….{128}$/s;
 
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
@@ -27,7 +27,7 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** Returns the callers by their share of a minute or of 15 minutes, whichever is larger. */
+/** Returns at most 10 callers, sorted by the larger of their shares in the last minute and in the last 15 minutes. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const names = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   const share = (caller: string): number =>
@@ -77,7 +77,7 @@ export function keyArguments(caller: string): string | undefined {
   return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
 }
 
-/** An IPv6 caller is a network of 64 bits, unless the service sets another `ipv6Prefix`. */
+/** An IPv6 caller is a /64 network, unless the service sets another `ipv6Prefix`. */
 function addressArguments(address: string): string {
   const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
   const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;

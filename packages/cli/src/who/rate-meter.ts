@@ -2,11 +2,11 @@ import type { OutcomeCounts } from '@spillway/core/who';
 import type { ProcessReport } from '@spillway/redis';
 
 export interface Rates {
-  /** Decisions, except skipped ones. */
+  /** Decisions per second, except skipped ones. */
   readonly requests: number;
   readonly rejected: number;
   readonly wouldReject: number;
-  /** Decisions that were made without the store. */
+  /** Decisions per second that were made without the store. */
   readonly errors: number;
 }
 
@@ -16,15 +16,16 @@ interface Reading {
   readonly rates: Rates | undefined;
 }
 
-/** A process that has not called Redis for this time has ended. A running one calls every 10 s. */
+/** A process that has published nothing for this time has ended. A running one publishes at least every 10 s. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {
   private last = new Map<string, Reading>();
 
   /**
-   * The rates since the last call, by limiter. A new process has no rate, because a rate needs two of its reports. A
-   * limiter keeps its rate until a process reports it again, which may take more than a second.
+   * Returns the rates by limiter, each since the previous report of a process. A new process has no rate, because a
+   * rate needs two reports. A limiter keeps its rate until a process reports it again, which may take more than a
+   * second.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();
