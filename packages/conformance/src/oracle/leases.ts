@@ -47,7 +47,8 @@ function holdLease(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lea
 }
 
 export const leasesMachine: Machine<LeasesRule, LeasesState> = {
-  shareCount: () => true,
+  // A booking counts apart from the permits, by its code.
+  shareCount: (a, b) => a.code === b.code,
 
   view: (_rule, state) => state ?? { held: [] },
 

@@ -613,15 +613,22 @@ function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
+/**
+ * A permit or claim is named anew. Only a booked permit is taken several times under one name, by one process, before it
+ * is given back.
+ */
 const namesAreNew: Law = ({ calls }) => {
-  const names = new Set<string>();
-  for (const { steps } of calls) {
+  const owners = new Map<string, Process | undefined>();
+  for (const { steps, process } of calls) {
     for (const step of steps) {
       const own = step.lease?.id ?? step.claim?.owner;
-      if (step.op !== 'take' || own === undefined) continue;
-      const name = `${step.limiter} ${own}`;
-      if (names.has(name)) return `two of ${step.limiter} are named ${own}`;
-      names.add(name);
+      if (own === undefined) continue;
+      const name = `${step.limiter} ${step.rule.code} ${own}`;
+      if (step.op === 'take') {
+        const isRenewed = step.lease !== undefined && owners.get(name) === process;
+        if (owners.has(name) && !isRenewed) return `two of ${step.limiter} are named ${own}`;
+        owners.set(name, process);
+      } else if (step.op === 'put') owners.set(name, undefined);
     }
   }
   return undefined;

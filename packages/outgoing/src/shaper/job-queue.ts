@@ -523,15 +523,18 @@ export class JobQueue {
     const booking = permit ? undefined : this.booking;
     if (booking) this.booking = undefined;
     return slots.takeDueSlot(key, cost, permit, booking?.lease, (answer) => {
-      const { slot, lacksPermit, running = 0, receivedUs } = answer;
+      const { slot, answers, failure, lacksPermit, running = 0, receivedUs } = answer;
       if (slot) {
         if (booking) permits.endBooking(key, booking.lease, slot.permit);
         this.lacksPermitSinceUs = Infinity;
         this.hasGivenUp = false;
       } else {
         permit?.release();
-        // Its slot may not be due yet.
-        this.booking ??= booking;
+        // The slot may not be due yet. If a permit may have been granted, it was given back, and a late release could
+        // also end another permit of the same name.
+        const isTaken = failure !== undefined || answers.every(({ allowed }) => allowed);
+        if (!isTaken) this.booking ??= booking;
+        else if (booking) permits.endBooking(key, booking.lease);
         if (lacksPermit) this.lacksPermitSinceUs = Math.min(this.lacksPermitSinceUs, receivedUs);
       }
       if (lacksPermit && running > permits.heldOf(key)) {
