@@ -614,8 +614,8 @@ function takes({ steps, answers }: Answered): boolean {
 }
 
 /**
- * A permit or claim is named anew. Only a booked permit is taken several times under one name, by one process, before it
- * is given back.
+ * A permit or claim has a new name. Only a booked permit is taken several times under one name, by one process, before
+ * it is given back.
  */
 const namesAreNew: Law = ({ calls }) => {
   const owners = new Map<string, Process | undefined>();
