@@ -128,7 +128,7 @@ const buckets: readonly Bug[] = [
   ]),
   bug(
     'a bucket holds what its rate says, not its burst',
-    'core/src/algorithms/bucket/bucket-rule.ts',
+    'core/src/algorithms/bucket.ts',
     ['mulDiv(burst, period, den)', 'mulDiv(limit, period, den)'],
     'kent8192/reinhardt-web#2229',
   ),
@@ -740,7 +740,7 @@ const outsiders: readonly Bug[] = [
     name: 'a pause that another process began is forgotten when the store fails',
     mutations: [
       {
-        file: 'core/src/algorithms/queue/queue-rule.ts',
+        file: 'core/src/algorithms/queue.ts',
         from: 'pausedUntilUs && pausedUntilUs - nowUs',
         to: '0 * (pausedUntilUs - nowUs)',
       },
@@ -928,11 +928,10 @@ const found: readonly Bug[] = [
     focus: { focus: 'permits', faults: ['down', 'hang', 'loseReply'] },
   },
   {
-    ...bug(
-      'a short pause ends a longer one in an outage',
-      'core/src/algorithms/queue/queue-rule.ts',
-      ['pausedUntilUs && pausedUntilUs - nowUs', '0 * (pausedUntilUs - nowUs)'],
-    ),
+    ...bug('a short pause ends a longer one in an outage', 'core/src/algorithms/queue.ts', [
+      'pausedUntilUs && pausedUntilUs - nowUs',
+      '0 * (pausedUntilUs - nowUs)',
+    ]),
     focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
   },
   {

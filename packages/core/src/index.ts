@@ -1,8 +1,8 @@
 /** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
-export { type CalendarOptions, calendar } from './algorithms/calendar/calendar.js';
-export { distinct } from './algorithms/distinct/distinct.js';
-export { type LockOptions, lockFor } from './algorithms/lock/lock-for.js';
+export { type CalendarOptions, calendar } from './algorithms/calendar.js';
+export { distinct } from './algorithms/distinct.js';
+export { type LockOptions, lockFor } from './algorithms/lock.js';
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
 export { type Duration, duration } from './base/duration.js';

@@ -1,15 +1,12 @@
 /** @spillway/core/store: building blocks for custom stores. */
 
-export { chargeDebt } from './algorithms/bucket/bucket-debt.js';
-export { refillTime, unitsRefilled } from './algorithms/bucket/bucket-rule.js';
-export { makeCalendarRule } from './algorithms/calendar/calendar-rule.js';
-export { periodsOf } from './algorithms/calendar/calendar-step.js';
-export { calendarNamed } from './algorithms/calendar/periods.js';
-export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
-export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
+export { chargeDebt, refillTime, unitsRefilled } from './algorithms/bucket.js';
+export { makeCalendarRule, periodsOf } from './algorithms/calendar.js';
+export { calendarNamed } from './algorithms/calendar-periods.js';
+export { MAX_KEEP_US, makeClaimsRule } from './algorithms/claims.js';
 export { withDebt } from './algorithms/debt.js';
 export { measure } from './algorithms/decide.js';
-export { makeDistinctRule } from './algorithms/distinct/distinct-rule.js';
+export { makeDistinctRule } from './algorithms/distinct.js';
 export {
   groupPasses,
   MAX_STEPS,
@@ -20,11 +17,9 @@ export {
   uniqueGroup,
 } from './algorithms/group.js';
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './algorithms/known-counts.js';
-export { makeLeasesRule } from './algorithms/leases/lease-rule.js';
-export { MAX_LEASE_US } from './algorithms/leases/lease-step.js';
-export { makeLockRule } from './algorithms/lock/lock-rule.js';
-export { delayOf, makeShaperRule } from './algorithms/queue/queue-rule.js';
-export { MAX_HOLD_US } from './algorithms/queue/queue-step.js';
+export { MAX_LEASE_US, makeLeasesRule } from './algorithms/leases.js';
+export { makeLockRule } from './algorithms/lock.js';
+export { delayOf, MAX_HOLD_US, makeShaperRule } from './algorithms/queue.js';
 export {
   givenBack,
   receiptFrom,

@@ -8,14 +8,14 @@ import { mulDiv } from '../base/exact.js';
 import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
-import { chargeDebt } from './bucket/bucket-debt.js';
 import {
   bucketCode,
+  chargeDebt,
   MAX_TOLERANCE_US,
   measureParts,
   unitsRefilled,
   unitsUsed,
-} from './bucket/bucket-rule.js';
+} from './bucket.js';
 
 /**
  * Lets a limit go into debt by `debt` units. Only token buckets and limits by calendar can have debt. If a plan or a

@@ -3,16 +3,16 @@
 import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { readBucket } from './bucket/bucket-text.js';
-import { readCalendar } from './calendar/calendar-text.js';
-import { readClaim } from './claims/claim-text.js';
-import { readDistinct } from './distinct/distinct-text.js';
-import { readLeases } from './leases/lease-text.js';
-import { readLock } from './lock/lock-text.js';
-import { readLog } from './log/log-text.js';
-import { readQueue } from './queue/queue-text.js';
+import { readBucket } from './bucket.js';
+import { readCalendar } from './calendar.js';
+import { readClaim } from './claims.js';
+import { readDistinct } from './distinct.js';
+import { readLeases } from './leases.js';
+import { readLock } from './lock.js';
+import { readLog } from './log/log.js';
+import { readQueue } from './queue.js';
 import type { StoredCount } from './stored-count.js';
-import { readWindow } from './window/window-text.js';
+import { readWindow } from './window.js';
 
 type Read = (text: string | undefined, rule: Rule) => StoredCount;
 

@@ -4,9 +4,9 @@
  */
 
 import type { RateAlgorithm } from '../contract/rule.js';
-import { makeBucketRule } from './bucket/bucket-rule.js';
-import { makeLogRule } from './log/log-rule.js';
-import { makeWindowRule } from './window/window-rule.js';
+import { makeBucketRule } from './bucket.js';
+import { makeLogRule } from './log/log.js';
+import { makeWindowRule } from './window.js';
 
 /**
  * Units refill continuously, and up to `burst` can be used at once. This is the default. Stripe's request rate limiter

@@ -1,5 +1,5 @@
 import { decideStep } from '../algorithms/decide.js';
-import { makeLeasesRule } from '../algorithms/leases/lease-rule.js';
+import { makeLeasesRule } from '../algorithms/leases.js';
 import { checkLimit, checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';

@@ -1,4 +1,4 @@
-import { BucketShelf } from '../algorithms/bucket/bucket-shelf.js';
+import { BucketShelf } from '../algorithms/bucket.js';
 import type { Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
 

@@ -1,4 +1,4 @@
-import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
+import { makeClaimsRule } from '../algorithms/claims.js';
 import { SpillwayError } from '../base/errors.js';
 import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Op, Step, Store } from '../contract/store.js';

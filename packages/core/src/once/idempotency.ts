@@ -1,4 +1,4 @@
-import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
+import { makeClaimsRule } from '../algorithms/claims.js';
 import { decideStep } from '../algorithms/decide.js';
 import { SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';

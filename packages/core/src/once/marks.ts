@@ -1,7 +1,7 @@
 /** The common part of `thresholds` and `restoreFrom`. Both store marks: claims that record what was done for a key. */
 
-import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
-import { calendarNamed } from '../algorithms/calendar/periods.js';
+import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar.js';
+import { calendarNamed } from '../algorithms/calendar-periods.js';
 import { checkHas, checkOptions } from '../base/check-shapes.js';
 import { checkCallback } from '../base/checks.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';

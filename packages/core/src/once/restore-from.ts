@@ -1,6 +1,6 @@
-import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
-import { calendarNamed } from '../algorithms/calendar/periods.js';
-import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
+import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar.js';
+import { calendarNamed } from '../algorithms/calendar-periods.js';
+import { makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';

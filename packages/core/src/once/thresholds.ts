@@ -1,4 +1,4 @@
-import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
+import { makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';

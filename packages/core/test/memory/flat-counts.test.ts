@@ -1,4 +1,4 @@
-/** Windows, logs and queues in a flat table answer like plain objects, while the table grows, empties and moves. */
+/** Windows, logs and queues in a flat table answer like plain counts, while the table grows, empties and moves. */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import {
@@ -9,29 +9,21 @@ import {
   type RateRule,
   type Receipt,
   receiptFrom,
-  type WindowRule,
+  stepText,
 } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
-import { stepLog } from '../../src/algorithms/log/log-step.js';
-import {
-  noQueue,
-  type QueueState,
-  restOf,
-  stepQueue,
-} from '../../src/algorithms/queue/queue-step.js';
-import { stepWindow, type WindowState } from '../../src/algorithms/window/window-step.js';
+import { stepLog } from '../../src/algorithms/log/log.js';
 import { pick, type Random, seeded } from '../net/random.js';
 import { PlainLog } from './plain-log.js';
 
 const SECOND = 1_000_000;
 const DAY = 86_400 * SECOND;
 
-/** Counts in a map of objects, by the steps of the algorithms themselves. */
+/** Counts in maps, by the steps of the algorithms: of logs as objects, of windows and queues as text. */
 class PlainCounts {
   private readonly logs = new Map<string, PlainLog>();
-  private readonly windows = new Map<string, WindowState>();
-  private readonly queues = new Map<string, QueueState>();
+  private readonly texts = new Map<string, string>();
 
   /** Entries that no step has found expired. */
   get entries(): number {
@@ -42,10 +34,11 @@ class PlainCounts {
 
   do(step: Step, nowUs: number): object {
     const name = `${step.limiter} ${step.rule.code} ${step.key}`;
-    if (step.rule.machine === 'queue') return this.doQueue(name, step.rule, step, nowUs);
-    return step.rule.machine === 'log'
-      ? this.doLog(name, step.rule, step, nowUs)
-      : this.doWindow(name, step.rule as WindowRule, step, nowUs);
+    if (step.rule.machine === 'log') return this.doLog(name, step.rule, step, nowUs);
+    const { answer, text } = stepText(this.texts.get(name), step, nowUs, true);
+    if (text === undefined) this.texts.delete(name);
+    else this.texts.set(name, text);
+    return answer;
   }
 
   private doLog(name: string, rule: LogRule, step: Step, nowUs: number): object {
@@ -54,24 +47,6 @@ class PlainCounts {
     const allowed = stepLog({ ...step, rule }, log, nowUs, true, view);
     this.logs.set(name, log);
     return { allowed, nowUs, ...view };
-  }
-
-  private doWindow(name: string, rule: WindowRule, step: Step, nowUs: number): object {
-    const kept = this.windows.get(name) ?? { dirty: false, startUs: 0, current: 0, previous: 0 };
-    const state = { ...kept, dirty: false };
-    const allowed = stepWindow({ ...step, rule }, state, nowUs, true);
-    const { dirty, ...numbers } = state;
-    if (step.op === 'reset') this.windows.delete(name);
-    else if (dirty) this.windows.set(name, state);
-    return { allowed, nowUs, ...numbers };
-  }
-
-  private doQueue(name: string, rule: QueueRule, step: Step, nowUs: number): object {
-    const state = { ...(this.queues.get(name) ?? noQueue()), dirty: false };
-    const answer = stepQueue({ ...step, rule }, state, nowUs, true);
-    if (state.dirty && restOf(state) <= nowUs) this.queues.delete(name);
-    else if (state.dirty) this.queues.set(name, state);
-    return answer;
   }
 }
 

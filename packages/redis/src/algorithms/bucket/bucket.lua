@@ -1,11 +1,11 @@
 -- The token bucket, stored as one instant. See docs/algorithms.md. The same algorithm in TypeScript:
--- packages/core/src/algorithms/bucket/bucket-step.ts.
+-- packages/core/src/algorithms/bucket.ts.
 --
 -- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Defines: `bucket`.
 --
 -- Four implementations charge a bucket and must agree. If you change one, change all: this file, takes.lua, and in
--- packages/core/src/algorithms/bucket stepBucket of bucket-step.ts and takeWhole of bucket-shelf.ts.
+-- packages/core/src/algorithms/bucket.ts stepBucket and takeWhole.
 --
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
 -- and a numerator. The denominator is the rule's, which is part of the key's name. Redis stores a plain integer in one

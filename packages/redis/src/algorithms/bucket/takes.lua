@@ -9,8 +9,7 @@
 -- `is_late`. Defines nothing; returns the reply if all groups are done.
 --
 -- Four implementations charge a bucket and must agree. If you change one, change all: this file, bucket.lua,
--- packages/core/src/algorithms/bucket/bucket-step.ts, and takeWhole in
--- packages/core/src/algorithms/bucket/bucket-shelf.ts.
+-- and in packages/core/src/algorithms/bucket.ts stepBucket and takeWhole.
 
 local is_short = #ARGV < 8
 while keys_done < #KEYS and (is_short

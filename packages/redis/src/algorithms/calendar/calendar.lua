@@ -1,4 +1,4 @@
--- Counts by calendar (see docs/algorithms.md; packages/core/src/algorithms/calendar/calendar-step.ts does the same).
+-- Counts by calendar (see docs/algorithms.md; packages/core/src/algorithms/calendar.ts does the same).
 --
 -- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index` (head.lua); `call`, `match`, `lifetime`,
 -- `number`, `max`, `min` and the operations (shared.lua). Defines: `calendar`.

@@ -1,4 +1,4 @@
--- Claims. See docs/algorithms.md. The same algorithm in TypeScript: packages/core/src/algorithms/claims/claim-step.ts.
+-- Claims. See docs/algorithms.md. The same algorithm in TypeScript: packages/core/src/algorithms/claims.ts.
 --
 -- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Defines: `claims`.

@@ -1,5 +1,5 @@
 -- Limits on distinct items of a key. See docs/algorithms.md. The same algorithm in TypeScript:
--- packages/core/src/algorithms/distinct/distinct-step.ts.
+-- packages/core/src/algorithms/distinct.ts.
 --
 -- Uses: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `floor`, `max`, `min`, `lifetime`, `number` and
 -- the operations (shared.lua). Defines: `distinct`.

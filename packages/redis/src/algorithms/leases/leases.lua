@@ -1,5 +1,5 @@
 -- Leases of permits. See docs/algorithms.md. The same algorithm in TypeScript:
--- packages/core/src/algorithms/leases/lease-step.ts.
+-- packages/core/src/algorithms/leases.ts.
 --
 -- Uses: `now`, `format`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number` and the operations
 -- (shared.lua).

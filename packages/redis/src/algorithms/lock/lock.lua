@@ -1,4 +1,4 @@
--- Limits with a penalty (see docs/algorithms.md; packages/core/src/algorithms/lock/lock-step.ts does the same).
+-- Limits with a penalty (see docs/algorithms.md; packages/core/src/algorithms/lock.ts does the same).
 --
 -- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
 -- `min` and the operations (shared.lua). Defines: `lock`.

@@ -1,11 +1,11 @@
 -- The queue, a bucket with waiting. See docs/algorithms.md. The same algorithm in TypeScript:
--- packages/core/src/algorithms/queue/queue-step.ts.
+-- packages/core/src/algorithms/queue.ts.
 --
 -- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
 -- `min` and the operations (shared.lua). Defines: `queue`.
 --
 -- Three implementations charge a queue and must agree. If you change one, change all: this file, takes.lua, and
--- packages/core/src/algorithms/queue/queue-step.ts.
+-- packages/core/src/algorithms/queue.ts.
 --
 -- Stored, format 1: a string `us:span`. `:pause` follows if there was one. If the instant is not a whole number of
 -- microseconds, `:pause:num:den` follows, with a pause of 0 if there was none.

@@ -6,7 +6,7 @@
 -- (head.lua). Defines nothing; returns the reply if all groups are done.
 --
 -- Three implementations charge a queue and must agree. If you change one, change all: this file, queue.lua (which
--- documents the stored format), and packages/core/src/algorithms/queue/queue-step.ts.
+-- documents the stored format), and packages/core/src/algorithms/queue.ts.
 
 local sub = string.sub
 local is_plain = true

@@ -1,5 +1,5 @@
 -- Window counters: fixed, anchored and sliding. See docs/algorithms.md. The same algorithm in TypeScript:
--- packages/core/src/algorithms/window/window-step.ts.
+-- packages/core/src/algorithms/window.ts.
 --
 -- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `floor`,
 -- `max`, `min` and the operations (shared.lua). Defines: `window`.

@@ -1,5 +1,5 @@
-import { mustBe } from '../../base/errors.js';
-import type { Calendar, Period, Periods } from '../../contract/calendar.js';
+import { mustBe } from '../base/errors.js';
+import type { Calendar, Period, Periods } from '../contract/calendar.js';
 
 const DAY_S = 86_400;
 const SECOND_US = 1_000_000;
