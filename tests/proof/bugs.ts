@@ -369,7 +369,7 @@ const permits: readonly Bug[] = [
     'if (steps.length === 0) return undefined;\n    const held',
     'if (steps.length >= 0) return undefined;\n    const held',
   ]),
-  bug('all permits have one id', 'core/src/limits/lease-id.ts', [
+  bug('all permits have one id', 'core/src/limits/lease-limiter.ts', [
     'crypto.getRandomValues(new Uint32Array(3))',
     'new Uint32Array(3)',
   ]),
@@ -504,7 +504,7 @@ const resilience: readonly Bug[] = [
   ]),
   bug(
     'no call has a deadline',
-    `${STORES}/deadline.ts`,
+    `${STORES}/calls.ts`,
     ['background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs)', 'Infinity'],
     'express-rate-limit/rate-limit-redis#71',
   ),
@@ -567,7 +567,7 @@ const resilience: readonly Bug[] = [
   {
     ...bug(
       'a timer stays for each call',
-      `${STORES}/deadline.ts`,
+      `${STORES}/calls.ts`,
       ['this.cancel();\n        this.rejects.length = 0;', 'this.rejects.length = 0;'],
       'nestjs/throttler#2629',
     ),
@@ -762,7 +762,7 @@ const outsiders: readonly Bug[] = [
   {
     ...bug(
       'a claim is not renewed, because its limiter also waits for the end',
-      'core/src/guard/ending.ts',
+      'core/src/guard/guard-admission.ts',
       [
         `const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
       if (isHeld || needsEnd(turn, !allowed)) {`,

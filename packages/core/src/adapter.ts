@@ -25,20 +25,30 @@ export { PROBLEM_TYPE } from './http/problem.js';
 export {
   type Addressing,
   type AddressOptions,
+  clientAddress,
   clientOf,
   compileAddressing,
+  compileTrust,
+  type Trust,
+  type TrustProxy,
 } from './net/client.js';
 export { pathOf } from './net/target.js';
-export { clientAddress, compileTrust, type Trust, type TrustProxy } from './net/trust.js';
 export { tellFault } from './observe/faults.js';
 export { METRICS, type Metric, STORE_CALL_DURATION } from './observe/metrics.js';
 export { Notices } from './observe/notices.js';
 export { type Gauges, type Sample, Tally } from './observe/tally.js';
-export { admissionsOf } from './passage/admissions.js';
-export type { Exchange, OnClosed } from './passage/exchange.js';
-export { Gate, type GateRequest, type Passage } from './passage/gate.js';
-export { checkGateOptions, type GateOptions, type OwnNames } from './passage/gate-options.js';
-export { type GuardHandle, showGuard } from './passage/handle.js';
+export type { Exchange, OnClosed } from './passage/gate.js';
+export {
+  admissionsOf,
+  checkGateOptions,
+  Gate,
+  type GateOptions,
+  type GateRequest,
+  type GuardHandle,
+  type OwnNames,
+  type Passage,
+  showGuard,
+} from './passage/gate.js';
 export { OwnAnswer, type RejectedResponse } from './passage/own-answer.js';
 export { showBytes } from './passage/show-bytes.js';
 export { checkStore } from './stores/check-store.js';

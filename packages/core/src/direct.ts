@@ -22,7 +22,7 @@ export type { Numbers as LiveNumbers } from './contract/control-link.js';
 export { DirectClient } from './direct/direct-client.js';
 export type { Limit } from './direct/limit.js';
 export type { CostOptions } from './direct/limiter-options.js';
-export { newLeaseId } from './limits/lease-id.js';
+export { newLeaseId } from './limits/lease-limiter.js';
 export { shortWindow } from './limits/limiter-notices.js';
 export { nameOf } from './limits/rule-options.js';
 export { checkObservers } from './observe/check-observers.js';

@@ -130,7 +130,7 @@ export {
 } from './meter/meter.js';
 export type { Spent, SpentOnLimit } from './meter/spending.js';
 export { canonicalAddress } from './net/address.js';
-export type { TrustProxy } from './net/trust.js';
+export type { TrustProxy } from './net/client.js';
 export {
   type DecisionLog,
   type DecisionLogEntry,
@@ -147,7 +147,7 @@ export type {
 export type { MarkOptions } from './once/marks.js';
 export { restoreFrom, type UsedUnits } from './once/restore-from.js';
 export { type Crossed, thresholds } from './once/thresholds.js';
-export { admissionsOf } from './passage/admissions.js';
+export { admissionsOf } from './passage/gate.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { Reading, Signal } from './shed/load-signal.js';
 export type { Classify, Priority, PriorityOptions } from './shed/priority.js';

@@ -1,8 +1,8 @@
 /** @spillway/core/node: load signals for Node, the adapter for node:http, and building blocks for adapters on it. */
 
-export type { NodeRequest, NodeResponse } from './node/closed.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
 export { type MachineSignal, type MachineSignalOptions, machineSignal } from './node/machine.js';
+export type { NodeRequest, NodeResponse } from './node/node-exchange.js';
 export {
   NodeExchange,
   type NodeHead,

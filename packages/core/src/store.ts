@@ -97,6 +97,6 @@ export {
 } from './once/idempotency-key.js';
 export type { Decide, StateBackend, StateChanges } from './state/state-backend.js';
 export { stateStore } from './state/state-store.js';
-export { withDeadline } from './stores/deadline.js';
+export { withDeadline } from './stores/calls.js';
 export { askParts, type Part, partsOf } from './stores/group-parts.js';
 export { remoteStore } from './stores/remote-store.js';

@@ -1,17 +1,29 @@
-import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
+  type Admission,
+  canonicalAddress,
+  type GuardOptions,
+  isSpillwayError,
+  type Limiter,
+  type NoticeCode,
+  type TrustProxy,
+} from '@spillway/core';
+import {
+  type Addressing,
   type AddressOptions,
+  clientAddress,
+  compileAddressing,
+  compileTrust,
   Gate,
   type GuardHandle,
   isLater,
+  type Notices,
   type OwnNames,
   type Passage,
   showGuard,
+  type Trust,
 } from '@spillway/core/adapter';
-import { NodeExchange } from '@spillway/core/node';
+import { NodeExchange, NodeLimitRequest } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { ExpressRequest } from './express-request.js';
-import { addressingFinder } from './trust.js';
 
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
@@ -101,4 +113,88 @@ function ownAnswer(
     req.next = noNext;
     return onRejected(admission, req, res, noNext);
   };
+}
+
+/** Reads `req.ip` like an entry of X-Forwarded-For, because it may come from this header and have a port. */
+const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
+
+class ExpressRequest extends NodeLimitRequest<Request> {
+  private readonly believed: ExpressAddressing;
+
+  constructor(raw: Request, believed: ExpressAddressing) {
+    super(raw, raw, believed);
+    this.believed = believed;
+  }
+
+  override get route(): string | undefined {
+    const path: unknown = this.raw.route?.path;
+    // Express matches mount paths case-insensitively but reports them as the client spelled them.
+    return typeof path === 'string' ? this.raw.baseUrl.toLowerCase() + path : undefined;
+  }
+
+  protected override findAddress(): string | undefined {
+    const { byExpress, ipv6Prefix } = this.believed;
+    if (!byExpress) return super.findAddress();
+    return canonicalAddress(clientAddress(ONE_HOP, undefined, this.expressAddress()), ipv6Prefix);
+  }
+
+  private expressAddress(): string | undefined {
+    try {
+      return this.raw.ip;
+    } catch {
+      return undefined; // the app's trust function threw
+    }
+  }
+}
+
+interface ExpressAddressing extends Addressing {
+  readonly byExpress?: boolean;
+}
+
+interface Inherited {
+  readonly setting: unknown;
+  readonly addressing: ExpressAddressing;
+}
+
+/**
+ * Returns a function that says how to find the client address of a request. An unsafe or invalid `trust proxy` of the
+ * app doesn't fail requests: no proxy is trusted and `notices` gets a warning.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
+ *   for a wrong option of the adapter
+ */
+function addressingFinder(
+  options: AddressOptions,
+  notices: Notices,
+): (request: Request) => ExpressAddressing {
+  const own = compileAddressing(options, notices, "app.set('trust proxy', 1)");
+  if (options.trustProxy !== undefined) return () => own;
+  const apps = new WeakMap<object, Inherited>();
+  return ({ app }) => {
+    if (typeof app?.get !== 'function') return own; // another framework that runs Express middleware
+    const setting: unknown = app.get('trust proxy');
+    let known = apps.get(app);
+    if (!known || known.setting !== setting) {
+      known = { setting, addressing: inherit(setting, own, notices) };
+      apps.set(app, known);
+    }
+    return known.addressing;
+  };
+}
+
+function inherit(setting: unknown, own: Addressing, notices: Notices): ExpressAddressing {
+  const { ipv6Prefix, watch } = own;
+  const nobody: ExpressAddressing = { trust: { kind: 'none' }, ipv6Prefix };
+  if (typeof setting === 'function') return { ...nobody, byExpress: true };
+  const list =
+    typeof setting === 'string' ? setting.split(',').map((part) => part.trim()) : setting;
+  try {
+    const trust = compileTrust((list || false) as TrustProxy, "app.set('trust proxy')");
+    return { trust, ipv6Prefix, watch };
+  } catch (error) {
+    if (!isSpillwayError(error)) throw error;
+    const { code, message } = error;
+    notices.tell(code as NoticeCode, `${message}. Until you change it, no proxy is trusted`);
+    return nobody;
+  }
 }

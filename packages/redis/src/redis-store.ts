@@ -20,18 +20,14 @@ import {
   type Values,
 } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
-import { Batches } from './calls/batches.js';
 import { askSlots } from './calls/cross-slot.js';
-import type { Group } from './calls/group.js';
-import { GroupCalls } from './calls/group-calls.js';
-import { Silence } from './calls/silence.js';
-import { Transport } from './calls/transport.js';
+import { Batches, type Group, GroupCalls } from './calls/group-calls.js';
+import { Silence, Transport } from './calls/transport.js';
 import { RedisValues } from './calls/values.js';
 import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
-import { type KeyNamer, keyNamer } from './codec/keys.js';
-import { prefixFrom } from './codec/prefix.js';
+import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
 import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';

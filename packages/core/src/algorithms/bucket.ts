@@ -15,7 +15,7 @@ import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { givenBack, unitsOf } from './receipt.js';
-import { KeySlots } from './shelves/key-slots.js';
+import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type StoredCount, unknownFormat } from './stored-count.js';
 
 const bucketMachine: Machine = {

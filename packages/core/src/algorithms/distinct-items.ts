@@ -1,6 +1,7 @@
 import { newDigest } from '../base/sha256.js';
 import type { Step } from '../contract/store.js';
-import { MAX_ITEMS_PER_STEP } from './distinct.js';
+
+export const MAX_ITEMS_PER_STEP = 100;
 
 export const UNKNOWN: unique symbol = Symbol('unknown');
 

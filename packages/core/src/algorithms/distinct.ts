@@ -17,7 +17,7 @@ import type { DistinctAlgorithm, DistinctRule, Items, Machine } from '../contrac
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
-import { fingerprintsOf, UNKNOWN } from './distinct-items.js';
+import { fingerprintsOf, MAX_ITEMS_PER_STEP, UNKNOWN } from './distinct-items.js';
 import { givenBack } from './receipt.js';
 import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
 import { type StoredCount, unknownFormat } from './stored-count.js';
@@ -143,8 +143,6 @@ function measureDistinct(rule: DistinctRule, answer: LogAnswer, cost: number): N
     resetMs: used > 0 ? (lastUs + rule.windowUs - nowUs) / 1000 : 0,
   };
 }
-
-export const MAX_ITEMS_PER_STEP = 100;
 
 const FINGERPRINT = 16;
 const WIDTH = 23;

@@ -23,7 +23,7 @@ import {
 } from './bucket.js';
 import { ratePolicy } from './decide.js';
 import { givenBack } from './receipt.js';
-import { KeySlots } from './shelves/key-slots.js';
+import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type StoredCount } from './stored-count.js';
 
 /**

@@ -1,7 +1,7 @@
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
-import type { Exchange, OnClosed } from '../passage/exchange.js';
+import type { Exchange, OnClosed } from '../passage/gate.js';
 import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
 import { rejectionResponse, replayedResponse, withHeaders } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';

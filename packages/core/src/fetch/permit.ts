@@ -2,7 +2,7 @@ import type { Logger } from '../base/host.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Fault } from '../contract/observer.js';
 import { tellFault } from '../observe/faults.js';
-import type { OnClosed } from '../passage/exchange.js';
+import type { OnClosed } from '../passage/gate.js';
 import { ObservedBody } from './observed-body.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
 

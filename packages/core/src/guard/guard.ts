@@ -7,8 +7,7 @@ import type { Notices } from '../observe/notices.js';
 import { GuardAdmission } from './guard-admission.js';
 import { type Guard, type GuardLimiter, type GuardOptions, listed } from './guard-options.js';
 import { type Parts, partsOf } from './parts.js';
-import { isExempt } from './questions.js';
-import type { DecidedTurn, Turn } from './turn.js';
+import { type DecidedTurn, isExempt, type Turn } from './turn.js';
 
 /**
  * Makes a guard. A request passes only if every limiter of the list lets it pass; if one rejects it, none is charged.

@@ -13,12 +13,11 @@ import { Observers } from '../observe/observers.js';
 import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
-import { Ending } from './ending.js';
+import { Ending } from './guard-admission.js';
 import type { GuardOptions } from './guard-options.js';
-import { GuardPipeline } from './guard-pipeline.js';
 import { Presence } from './presence.js';
-import { Asker, Modes, Questions } from './questions.js';
 import { Releases } from './releases.js';
+import { Asker, GuardPipeline, Modes, Questions } from './turn.js';
 
 export interface Parts<Raw> {
   readonly notices: Notices;

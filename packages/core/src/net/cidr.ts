@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from './parse.js';
+import { type Address, parseAddress } from './address.js';
 
 /** The addresses whose first `prefix` bits equal those of `network`. IPv4 and IPv6 never match each other. */
 export interface AddressRange {

@@ -1,4 +1,4 @@
-import { parseAddress } from './parse.js';
+import { parseAddress } from './address.js';
 
 const MAX_ENTRIES = 100;
 const MAX_CHARACTERS = 8192;

@@ -4,11 +4,13 @@ import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/guard-options.js';
 import { type AddressOptions, compileAddressing } from '../net/client.js';
-import { Gate, type Passage } from '../passage/gate.js';
-import type { OwnNames } from '../passage/gate-options.js';
-import { type GuardHandle, showGuard } from '../passage/handle.js';
-import type { NodeResponse } from './closed.js';
-import { NodeExchange, type NodeIncoming, NodeLimitRequest } from './node-exchange.js';
+import { Gate, type GuardHandle, type OwnNames, type Passage, showGuard } from '../passage/gate.js';
+import {
+  NodeExchange,
+  type NodeIncoming,
+  NodeLimitRequest,
+  type NodeResponse,
+} from './node-exchange.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,

@@ -4,11 +4,18 @@ import type { LimitRequest } from '../contract/request.js';
 import { PROBLEM_TYPE } from '../http/problem.js';
 import { type Addressing, clientOf } from '../net/client.js';
 import { pathOf } from '../net/target.js';
-import type { Exchange, OnClosed } from '../passage/exchange.js';
+import type { Exchange, OnClosed } from '../passage/gate.js';
 import { OwnAnswer, type RejectedResponse } from '../passage/own-answer.js';
-import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
-import { ignoreLateAnswer } from './late-answer.js';
-import { type NodeTarget, targetOf } from './target.js';
+
+interface NodeTarget {
+  readonly url?: string | undefined;
+  /** The target as sent, stored by Express and Fastify before they rewrite `url`. */
+  readonly originalUrl?: string | undefined;
+}
+
+function targetOf({ originalUrl, url = '/' }: NodeTarget): string {
+  return originalUrl ?? url;
+}
 
 /** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
@@ -218,4 +225,134 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   protected findAddress(): string | undefined {
     return clientOf(this.addressing, this.incoming.socket.remoteAddress, this);
   }
+}
+
+interface Emitter {
+  once(event: 'close', listener: () => void): unknown;
+}
+
+/** The part of node:http's `IncomingMessage` that we use. */
+export interface NodeRequest extends NodeTarget {
+  readonly socket: Emitter & { readonly destroyed: boolean };
+}
+
+/** The part of node:http's `ServerResponse` that we use. */
+export interface NodeResponse {
+  on(event: 'finish' | 'close', listener: () => void): unknown;
+  statusCode: number;
+  readonly headersSent: boolean;
+  readonly writableEnded: boolean;
+  readonly writableFinished: boolean;
+  readonly closed: boolean;
+  readonly destroyed: boolean;
+  readonly socket: unknown;
+  /** Present only on HTTP/2. */
+  readonly stream?: { readonly aborted: boolean };
+  getHeader(name: string): unknown;
+  setHeader(name: string, value: string | number): unknown;
+  end(body?: string | Uint8Array): unknown;
+}
+
+function isGone(req: NodeRequest, res: NodeResponse): boolean {
+  return res.closed || res.destroyed || req.socket.destroyed;
+}
+
+/**
+ * Calls back once when the response has closed for any reason, or immediately if it has closed already. A response
+ * without a connection (Lambda adapters, tests of handlers) never closes, so `closed` is called when it has finished.
+ */
+function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
+  const { [WATCHERS]: watchers } = res as Watched;
+  if (isGone(req, res)) notifyWatchers([closed], res, !res.writableFinished);
+  else if (res.writableEnded && !closes(res)) notifyWatchers([closed], res, false);
+  else if (watchers) watchers.push(closed);
+  else watchResponseEnd(req, res, [closed]);
+}
+
+const WATCHERS = Symbol('spillway.watchers');
+
+/**
+ * All callbacks of a response share one pair of listeners. GraphQL can cause many callbacks, and Node warns of more
+ * than 10 listeners.
+ */
+type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
+
+function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
+  res[WATCHERS] = watchers;
+  let isOver = false;
+  const onEnd = (aborted: boolean): void => {
+    if (isOver) return;
+    isOver = true;
+    res[WATCHERS] = undefined;
+    notifyWatchers(watchers, res, aborted);
+  };
+  const onClose = (): void => onEnd(!res.writableFinished);
+  // Only the first event counts. On a connection, `close` follows `finish` immediately. On HTTP/2, both events come
+  // when the stream has closed, even if it was reset.
+  res.on('finish', () => onEnd(res.stream?.aborted === true));
+  res.on('close', onClose);
+  // A pipelined response that waits for its turn gets no event when the connection closes.
+  if (res.socket === null) {
+    const forget = onSocketClosed(req.socket, onClose);
+    res.on('close', forget);
+  }
+}
+
+function notifyWatchers(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
+  // Before the head is sent, the status may be only Node's default.
+  const outcome = res.headersSent ? { status: res.statusCode, aborted } : { aborted };
+  for (const closed of watchers) closed(outcome);
+}
+
+function closes({ socket }: NodeResponse): boolean {
+  return (
+    socket === null ||
+    typeof (socket as { destroyed?: unknown } | undefined)?.destroyed === 'boolean'
+  );
+}
+
+const WAITING = Symbol('spillway.waiting');
+
+/**
+ * Returns a function that cancels the callback. All callbacks of a socket share one listener, because Node warns of
+ * more than 10 listeners.
+ */
+function onSocketClosed(
+  socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
+  callback: () => void,
+): () => void {
+  let waiting = socket[WAITING];
+  if (!waiting) {
+    const callbacks = new Set<() => void>();
+    waiting = callbacks;
+    socket[WAITING] = callbacks;
+    socket.once('close', () => {
+      for (const call of callbacks) call();
+    });
+  }
+  waiting.add(callback);
+  return () => void waiting.delete(callback);
+}
+
+type Method = (...args: unknown[]) => unknown;
+
+const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
+
+/**
+ * Makes a response ignore changes of its head after the head was sent, and calls of `write` and `end` after the end.
+ * Otherwise, Node would throw "headers already sent" in the app's callback, where nothing catches the error, and the
+ * process would exit.
+ */
+function ignoreLateAnswer(res: NodeResponse): void {
+  const methods = res as unknown as Record<string, Method | undefined>;
+  const ignore = (names: readonly string[], isLate: () => boolean, result: unknown): void => {
+    for (const name of names) {
+      const method = methods[name];
+      if (!method) continue;
+      methods[name] = (...args) => (isLate() ? result : method.apply(res, args));
+    }
+  };
+  ignore(OF_HEAD, () => res.headersSent, res);
+  ignore(['write'], () => res.writableEnded, true); // `false` would make a stream wait forever for `drain`
+  ignore(['end'], () => res.writableEnded, res);
 }

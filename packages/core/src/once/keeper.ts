@@ -18,7 +18,7 @@ import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
 import type { Values } from '../contract/store.js';
-import { decisionOnStoreError } from '../guard/guard-pipeline.js';
+import { decisionOnStoreError } from '../guard/turn.js';
 import { sharedValues } from '../memory/memory-values.js';
 
 export class GuardKeeper<Raw> implements Keeper<Raw> {

@@ -3,7 +3,7 @@ import type { Recorder, Recorders } from '../contract/recorder.js';
 import { FetchRecorder } from '../fetch/fetch-recorder.js';
 import type { WebRequest } from '../fetch/web.js';
 import { NodeRecorder } from '../node/node-recorder.js';
-import { admissionsOf } from '../passage/admissions.js';
+import { admissionsOf } from '../passage/gate.js';
 
 /** The request and response as `idempotency()` sees them. The recorder is created only if the request has a key. */
 export class SeenExchange implements StoredExchange {

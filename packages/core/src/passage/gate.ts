@@ -1,23 +1,102 @@
+/** A request's path through a guard: decided, passed or answered, and remembered for its handlers. */
+
 import { checkCallback } from '../base/checks.js';
-import { SpillwayError } from '../base/errors.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
 import type { Keeping, StoredExchange } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
+import type { ResponseEnd } from '../contract/limiter-turn.js';
+import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
+import { checkGuardOptions } from '../guard/check.js';
 import { ListGuard } from '../guard/guard.js';
-import type { GuardAdmission } from '../guard/guard-admission.js';
+import { countedTwice, type GuardAdmission } from '../guard/guard-admission.js';
+import type { Guard, GuardOptions } from '../guard/guard-options.js';
 import { setFields } from '../http/fields.js';
+import type { AddressOptions } from '../net/client.js';
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
-import {
-  admissionBefore,
-  earlierAdmissions,
-  noteCountedTwice,
-  rememberAdmission,
-} from './admissions.js';
-import type { Exchange } from './exchange.js';
-import { extraNames, type GateOptions } from './gate-options.js';
+
+/** Called once when a response has closed. If the store answers later, returns a promise, which never rejects. */
+export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
+
+/**
+ * One request and its response, as a {@link Gate} uses them. Adapters make an exchange for each request. If a method
+ * throws, the gate reports a fault and the request passes.
+ */
+export interface Exchange {
+  /**
+   * Called first, so that an adapter can pass the admission to handlers in its framework's way. If the guard runs again
+   * for the same request, this is called again with the first admission.
+   */
+  decided?(admission: Admission): void;
+  /**
+   * Whether the response is no longer needed: the client disconnected, or other code has ended it. Called only if the
+   * guard had to wait: for the store, a callback, or a running request with the same idempotency key.
+   */
+  isGone(): boolean;
+  /**
+   * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
+   * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
+   * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission is
+   * {@link Admission.pending}.
+   */
+  onClosed(closed: OnClosed): void;
+  /** The value of a response header that is already set; undefined, null or '' if there is none. */
+  getHeader(name: string): unknown;
+  /**
+   * Sets a response header, replacing one of the same name, on admitted and rejected requests. Does nothing once the
+   * headers were sent. The gate sets all headers of the admission except `Content-Type`, which belongs to the body of a
+   * rejection.
+   */
+  setHeader(name: string, value: string): void;
+  /**
+   * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
+   * already set.
+   *
+   * If the app sends a custom response, the adapter only stores `admission` here. It runs the app's code when the gate
+   * returns `rejected`, because exceptions in this method count as faults of the adapter.
+   */
+  reject(admission: Admission): void;
+  /**
+   * Shows the request's body and the handler's response to a guard with `idempotency()`. Called at most once per
+   * request with an idempotency key, before its handler runs or it is answered. Omit it if the framework cannot do
+   * that. A guard with `idempotency()` then throws.
+   *
+   * @param recorders creates recorders for node:http and fetch
+   */
+  recorder?(recorders: Recorders): Recorder;
+  /** Sends a stored response, for guards with `idempotency()`. The headers of the admission are already set. */
+  replay?(answer: StoredResponse): void;
+}
+
+/** The options of every gate. */
+export type GateOptions<Raw = unknown> = GuardOptions<Raw> & AddressOptions;
+
+/** A list of the names of an adapter's additional options. It does not compile if a name is missing. */
+export type OwnNames<Options> = NamesOf<Omit<Options, keyof GateOptions>>;
+
+const ADDRESS_OPTIONS: NamesOf<AddressOptions> = { trustProxy: 1, ipv6Prefix: 1 };
+
+function extraNames(own: object): object {
+  return { ...ADDRESS_OPTIONS, ...own };
+}
+
+/**
+ * Checks options as a gate does, for adapters that create their gates later or not at all.
+ *
+ * @param own the names of the adapter's additional options
+ * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ */
+export function checkGateOptions<Raw>(
+  options: GateOptions<Raw> & { readonly onRejected?: unknown },
+  own: object,
+): void {
+  checkGuardOptions(options, extraNames(own));
+  checkCallback('onRejected', options.onRejected);
+}
 
 /**
  * What an adapter does next:
@@ -224,4 +303,92 @@ function finish(admission: Admission, exchange: Exchange): Passage {
   }
   exchange.reject(admission);
   return 'rejected';
+}
+
+// A registered symbol, shared with other copies of this package.
+const ADMISSIONS = Symbol.for('spillway.admissions');
+
+interface Holder {
+  [ADMISSIONS]?: Admission[];
+}
+
+function rememberAdmission(request: object, admission: Admission): void {
+  // Uses `hasOwn`, because reading a missing property would search the prototypes of the framework's request, which
+  // takes as long as a decision.
+  if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
+  // Enumerable, because `defineProperty` would cost as much as the decision.
+  else (request as Holder)[ADMISSIONS] = [admission];
+}
+
+function earlierAdmissions(request: object): readonly Admission[] | undefined {
+  return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
+}
+
+function noteCountedTwice(request: object, notices: Notices): void {
+  const all = admissionsOf(request);
+  const last = all.at(-1);
+  if (!last) return;
+  for (const other of all.slice(0, -1)) {
+    const name = countedTwice(other, last);
+    if (name !== undefined) notices.tell('SPW_COUNTED_TWICE', counted(name), name);
+  }
+}
+
+function counted(limiter: string): string {
+  return (
+    `limiter "${limiter}" is in two guards that see the same request, and both charge the same count: ` +
+    'remove it from one of them, or give the limits different names'
+  );
+}
+
+/**
+ * Returns the earlier admission if the same guard has already run for this request. The request is then counted only
+ * once, and a warning is logged.
+ */
+function admissionBefore(
+  earlier: readonly Admission[],
+  guard: object,
+  notices: Notices,
+): Admission | undefined {
+  const before = earlier.find((admission) => admission.guard === guard);
+  if (before) notices.tell('SPW_REGISTERED_TWICE', twice(before), namesOf(before));
+  return before;
+}
+
+function namesOf({ decisions }: Admission): string {
+  return decisions.map(({ limiter }) => limiter).join(', ');
+}
+
+function twice(before: Admission): string {
+  return (
+    `the guard of ${namesOf(before)} is mounted twice for one request, which was counted once: ` +
+    'mount it once'
+  );
+}
+
+/**
+ * The admissions of all guards that have run for a request, in order; empty if no guard has run. The adapter documents
+ * which object stands for the request.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is not an object
+ */
+export function admissionsOf(request: object): readonly Admission[] {
+  if (typeof request !== 'object' || !request) {
+    throw mustBe('request', 'the object that the framework gives its handlers', request);
+  }
+  return (request as Holder)[ADMISSIONS] ?? [];
+}
+
+/** The members of a guard that server code needs. */
+export type GuardHandle = Pick<Guard, 'close' | 'inProgress'>;
+
+/** Adds `close` and `inProgress` of the guard to `handler`, for adapters. */
+export function showGuard<Handler extends object>(
+  handler: Handler,
+  guard: GuardHandle,
+): Handler & GuardHandle {
+  return Object.defineProperties(handler, {
+    close: { value: () => guard.close(), enumerable: true },
+    inProgress: { get: () => guard.inProgress, enumerable: true },
+  }) as Handler & GuardHandle;
 }

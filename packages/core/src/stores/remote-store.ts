@@ -5,9 +5,9 @@ import { type Eventually, isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { AskOptions, Linked, StoreLink, StoreUser } from '../contract/store-link.js';
-import { Calls } from './calls.js';
+import { Calls, withDeadline } from './calls.js';
 import { checkStoreShape } from './check-store.js';
-import { withDeadline } from './deadline.js';
+
 import type { DenialCache } from './denial-cache.js';
 import { Fallback } from './fallback.js';
 import { type RemoteState, remoteState } from './remote-state.js';

@@ -13,7 +13,7 @@ import {
 } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
-import { stepLog } from '../../src/algorithms/log/log.js';
+import { stepLog } from '../../src/algorithms/log/log-step.js';
 import { pick, type Random, seeded } from '../net/random.js';
 import { PlainLog } from './plain-log.js';
 

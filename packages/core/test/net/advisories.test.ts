@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { canonicalAddress } from '../../src/net/address.js';
-import { clientAddress, compileTrust } from '../../src/net/trust.js';
+import { clientAddress, compileTrust } from '../../src/net/client.js';
 
 it('CVE-2026-30827: IPv4 clients of a dual-stack socket do not share one masked bucket', () => {
   for (const prefix of [32, 48, 56, 64, 96, 128]) {

@@ -1,7 +1,7 @@
 /** A wrong `trustProxy` is a mistake at start-up, not a surprise under attack. */
 
 import { describe, expect, it } from 'vitest';
-import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/trust.js';
+import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/client.js';
 
 /** As a VPN lists everything that must go through it. */
 const EVERYONE_WITHOUT_PRIVATE = (

@@ -1,7 +1,7 @@
 /** With no trust the client is the peer; with a hop count it is the entry counted from the right. */
 
 import { describe, expect, it } from 'vitest';
-import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/trust.js';
+import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/client.js';
 import { nearlyAddress, pick, randomIPv4, seeded } from './random.js';
 
 /** The client's address under a freshly compiled trust. */

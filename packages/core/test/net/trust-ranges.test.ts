@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { canonicalAddress } from '../../src/net/address.js';
-import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/trust.js';
+import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/client.js';
 import { nearlyAddress, pick, randomIPv4, seeded } from './random.js';
 
 /** The client's address under a freshly compiled trust. */

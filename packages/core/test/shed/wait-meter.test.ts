@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TimerDrift } from '../../src/node/drift.js';
-import { WaitMeter } from '../../src/node/wait-meter.js';
+import { TimerDrift, WaitMeter } from '../../src/node/wait-meter.js';
 
 describe('the drift of a timer', () => {
   /** The timer fires, and the iteration of the loop ends `turnMs` later. */

@@ -3,7 +3,20 @@ import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { SpillwayError } from '@spillway/core';
 import { encodeName } from '@spillway/core/store';
-import { DEFAULT_PREFIX } from './prefix.js';
+
+const DEFAULT_PREFIX = 'spw:';
+
+/** Allows no braces, because a prefix ends at the first brace. So keys with different prefixes never collide. */
+const PREFIX = /^[A-Za-z0-9:_.,-]{1,32}$/;
+
+export function prefixFrom(prefix: unknown = DEFAULT_PREFIX): string {
+  if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
+  const got = typeof prefix === 'string' ? JSON.stringify(prefix.slice(0, 40)) : typeof prefix;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `prefix must be 1 to 32 of A-Z a-z 0-9 : _ - . , got ${got}`,
+  );
+}
 
 /** Returns the Redis key of one count. `code` is the result of `countOf`. */
 export type KeyNamer = (limiter: string, key: string, code: string) => string;

@@ -5,7 +5,7 @@ import { checkOptions, type NamesOf } from '@spillway/core/adapter';
 import type { LimiterReport, ReportSink } from '@spillway/core/who';
 import { Transport } from '../calls/transport.js';
 import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.js';
-import { prefixFrom } from '../codec/prefix.js';
+import { prefixFrom } from '../codec/keys.js';
 import { scriptOf } from '../codec/script.js';
 import reading from '../lua/report-read.lua';
 import writing from '../lua/report-write.lua';

@@ -1,10 +1,10 @@
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
-import { KeySlots } from '../shelves/key-slots.js';
-import { type LogView, stepLog } from './log.js';
+import { KeySlots } from '../shelves/flat-table.js';
 import { Block, Blocks } from './log-blocks.js';
 import { Entries, eachEntry, type LogEntries } from './log-entries.js';
+import { type LogView, stepLog } from './log-step.js';
 import {
   describe,
   entriesIn,

@@ -1,5 +1,5 @@
 -- The sliding window log. See docs/algorithms.md, and docs/adr/0012 for the stored format. The same algorithm in
--- TypeScript: packages/core/src/algorithms/log/log.ts.
+-- TypeScript: packages/core/src/algorithms/log/log-step.ts.
 --
 -- Uses: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number`, `max`, `min` and the
 -- operations (shared.lua); `log_put` (log-put.lua). Defines: `log`.
