@@ -113,6 +113,7 @@ const USUAL = [
   'packages/redis/test/wording.test.ts',
   'tests/architecture/architecture.test.ts',
   'tests/architecture/typecheck.test.ts',
+  'tests/architecture/walk.test.ts',
   'tests/conformance/calendar-as-temporal.test.ts',
   'tests/conformance/memory.test.ts',
   'tests/conformance/overflow.test.ts',
