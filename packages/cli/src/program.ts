@@ -29,8 +29,8 @@ export function makeProgram(isQuiet: boolean): Command {
 Each process announces its limiters in Redis at startup and every 5 minutes. A name stays known for 10 minutes, or longer
 if its counts take longer to expire. For other names, add --anyway.
 Live settings expire after an hour, unless you give --for or --until. spillway <command> --help has examples.
-Every command except watch and top ends within 5 s, even if Redis hangs.
-Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong.`,
+Commands that ask Redis, except watch and top, end within 5 s even if Redis hangs.
+Exit codes: 0 done, 1 not done or a problem was found, 2 the command line is wrong.`,
     );
   examples(
     program,

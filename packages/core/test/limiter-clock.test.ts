@@ -3,7 +3,7 @@
 import { createLimiter, memoryStore, type Step } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Patient } from './breaker-set-up.js';
 
 const limit = { name: 'ten', limit: 10, window: '10s' } as const;
@@ -84,4 +84,14 @@ describe('createLimiter with a clock', () => {
       );
     }
   });
+});
+
+it('is not moved by fake timers, even if they are set before the first decision', async () => {
+  vi.resetModules();
+  const { systemClock } = await import('@spillway/core/store');
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const beforeUs = systemClock.nowUs();
+  vi.advanceTimersByTime(3_600_000);
+  expect(systemClock.nowUs() - beforeUs).toBeLessThan(1_800_000_000);
 });

@@ -37,7 +37,7 @@ export function addReplay(program: Command): void {
     .option('--compare <file>', 'another policy: who is newly hit?')
     .option(
       '--format <format>',
-      'nginx, combined, common, json, cloudflare, or a log_format string (default: found out)',
+      'nginx, combined, combined-and-more, common, json, cloudflare, or a log_format string (default: found out)',
     )
     .option('--fields <map>', 'where JSON lines have what: remote_addr=client.ip,time=ts')
     .option('--trust-proxy <proxies>', 'whose X-Forwarded-For to believe: a number, or addresses')

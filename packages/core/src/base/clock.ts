@@ -13,15 +13,12 @@ export interface Clock {
 }
 
 class SystemClock implements Clock {
-  // Looked up once, because looking up the global takes a quarter of the time of a decision.
-  private source: Performance | undefined;
-  private originMs = 0;
+  // Looked up once, because that takes a quarter of the time of a decision, and at import, because fake timers replace
+  // the global with one that stops when the test ends.
+  private readonly source = performance;
+  private readonly originMs = performance.timeOrigin;
 
   nowUs(): number {
-    if (this.source === undefined) {
-      this.source = performance;
-      this.originMs = performance.timeOrigin;
-    }
     return Math.floor((this.originMs + this.source.now()) * 1000);
   }
 }

@@ -1,7 +1,7 @@
 /** When a store announces its limiters, on a simulated Redis: rarely, together, and without delaying anybody. */
 
 import { createGuard, createLimiter, rateLimit } from '@spillway/core';
-import { request } from 'spillway-testkit';
+import { request, stall } from 'spillway-testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type RedisClient, redisStore } from '../../src/index.js';
 
@@ -40,6 +40,7 @@ const api = { name: 'api', limit: 100, window: '1m' } as const;
 
 beforeAll(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  stall(0);
 });
 afterAll(() => void vi.useRealTimers());
 

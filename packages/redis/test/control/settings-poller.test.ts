@@ -1,6 +1,7 @@
 /** How a process follows the settings of a simulated Redis that is slow, silent, or has another time. */
 
 import type { Fault } from '@spillway/core';
+import { stall } from 'spillway-testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type RedisClient, redisControl } from '../../src/index.js';
 
@@ -30,9 +31,9 @@ function played() {
   return { calls, control, faults };
 }
 
-// Once for all tests, because the process's clock is looked up only once.
 beforeAll(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  stall(0);
 });
 afterAll(() => void vi.useRealTimers());
 
