@@ -1,6 +1,6 @@
 /** Sends one check's requests to a service, by default as new callers, and asserts what the service replies. */
 
-import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
+import { claim, field, hasFields, hasStatus, pause, same } from './assertions.js';
 import {
   isWithin,
   limitField,

@@ -11,9 +11,9 @@ import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, type Probe, receiptOf, type Seen, step } from '../probe.js';
 import { forAll } from '../property.js';
-import { replay } from '../replay.js';
 import { debtRules, describe } from '../rules.js';
 import { traces } from '../trace.js';
+import { replay } from '../trace-replay.js';
 
 const RULES: readonly Rule[] = [
   withDebt(makeRule('token-bucket', 100, 60_000_000), 50, 100),

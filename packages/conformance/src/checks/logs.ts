@@ -2,8 +2,8 @@ import { makeRule } from '@spillway/core/store';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';
 import { forAll } from '../property.js';
-import { replay } from '../replay.js';
 import { longTraces } from '../trace.js';
+import { replay } from '../trace-replay.js';
 
 const WINDOW_US = 10_000_000;
 const rule = makeRule('sliding-window-log', 10, WINDOW_US);

@@ -4,7 +4,6 @@ import type { Check, Harness, Settings } from '../harness.js';
 import { Oracle, type Subject, type Verdict } from '../oracle.js';
 import { check, expectEqual, FIELDS, step } from '../probe.js';
 import { forAll } from '../property.js';
-import { replay } from '../replay.js';
 import {
   ALGORITHMS,
   calendarRules,
@@ -24,6 +23,7 @@ import {
   severalRules,
 } from '../rules.js';
 import { traces } from '../trace.js';
+import { replay } from '../trace-replay.js';
 
 export function replayChecks(harness: Harness, settings: Settings): Check[] {
   const few = { ...settings, runs: Math.ceil(settings.runs / 4) };

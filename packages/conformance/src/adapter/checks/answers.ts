@@ -1,4 +1,4 @@
-import { claim, field, hasFields, hasStatus, same } from '../claims.js';
+import { claim, field, hasFields, hasStatus, same } from '../assertions.js';
 import {
   after,
   FULL,

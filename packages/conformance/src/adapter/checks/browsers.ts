@@ -1,4 +1,4 @@
-import { claim, field } from '../claims.js';
+import { claim, field } from '../assertions.js';
 import { after, RATE_BY_KEY, refusedByKey } from '../policies.js';
 import type { Visit } from '../visit.js';
 import type { Reply } from '../wire.js';

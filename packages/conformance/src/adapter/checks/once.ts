@@ -1,4 +1,4 @@
-import { claim, eventually, field, hasFields, hasStatus, same } from '../claims.js';
+import { claim, eventually, field, hasFields, hasStatus, same } from '../assertions.js';
 import { after, FULL, RATE_BY_ADDRESS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import type { Ask, Reply } from '../wire.js';

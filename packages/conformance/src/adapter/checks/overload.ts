@@ -1,4 +1,4 @@
-import { claim, eventually, hasStatus } from '../claims.js';
+import { claim, eventually, hasStatus } from '../assertions.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import type { Opened, Reply } from '../wire.js';

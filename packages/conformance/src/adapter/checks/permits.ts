@@ -1,4 +1,4 @@
-import { claim, eventually, hasStatus, same } from '../claims.js';
+import { claim, eventually, hasStatus, same } from '../assertions.js';
 import {
   after,
   CONCURRENCY,

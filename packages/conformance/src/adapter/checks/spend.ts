@@ -1,4 +1,4 @@
-import { hasStatus } from '../claims.js';
+import { hasStatus } from '../assertions.js';
 import { after } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import { times } from './sentence.js';
