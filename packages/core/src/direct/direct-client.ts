@@ -50,7 +50,7 @@ export class DirectClient {
 
   /**
    * @param names the names of all limits that will be created
-   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
    */
   constructor(names: readonly string[], settings: DirectOptions) {
     const { onStoreError = 'local', localShare = 1, control, observers = [] } = settings;
@@ -127,7 +127,7 @@ export class DirectClient {
           : pipeline.conclude(part),
       );
       const allowed = decisions.every((decision) => decision.allowed);
-      // A rejected group charged nothing, so its decisions are replaced by plain copies, which can't be refunded.
+      // A rejected `take` charged nothing, so its decisions are replaced by plain copies, which can't be refunded.
       return then(allowed ? decisions : decisions.map((decision) => ({ ...decision })), allowed);
     };
     const open = pipeline.decideWithoutStore(parts, op === 'take');
@@ -164,7 +164,7 @@ export class DirectClient {
   }
 
   private report(steps: readonly Step[], answers: Answers): Answers {
-    // One fault is enough: all failures of a group have the same reason.
+    // Reports only the first failure, because the failures of a group usually have the same reason.
     const at = answers.findIndex(({ failure }) => failure);
     const error = answers[at]?.failure;
     // The limiter's name in the store. Without a store it differs from the declared name, but then no call fails.

@@ -5,7 +5,7 @@ import type { Grant } from '../contract/metered-cost.js';
 import type { Step, Store } from '../contract/store.js';
 
 /**
- * A decision that privately keeps the data needed to refund it. Each request that passes creates one, so it must be
+ * A decision that privately keeps the data needed to refund it. Each charged `consume` creates one, so it must be
  * cheap. Therefore `declare` avoids initializing properties twice, and no slow `Object.assign` sets them.
  */
 export class GrantedDecision implements Decision {

@@ -29,9 +29,9 @@ import {
  * Creates a limiter that you call with keys, without HTTP.
  *
  * It also accepts a limiter of `rateLimit` in place of options, so that requests and jobs share one count. The numbers,
- * mode, share, `onStoreError` and `localShare` of that limiter apply. Its `key` and `refundIf` are ignored, and you
- * pass `cost` and `plan` with each call. Give the limiter a name, and use the same store for the guard and for this
- * function.
+ * mode and share of that limiter apply; its mode must not be a function. Its `onStoreError` and `localShare` apply
+ * unless the second argument sets them. Its `key` and `refundIf` are ignored, and you pass `cost` and `plan` with each
+ * call. Give the limiter a name, and use the same store for the guard and for this function.
  *
  * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
  * doesn't reject: `onStoreError` decides, and the decision's outcome is `error`.
@@ -99,8 +99,8 @@ class Keyed {
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    // Fast path. Without a mode, share, control, plan or calendar, the pipeline would do the same, but a decision in
-    // memory would take a third longer, and a rejection twice as long.
+    // Fast path. Without a mode, share, control, plan, calendar or `distinct()`, the pipeline would do the same, but a
+    // decision in memory would take a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
       const now = this.client.store.link.askNow(step);

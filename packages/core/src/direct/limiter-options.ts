@@ -70,8 +70,8 @@ export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions
   /** Called for every decision except those of `peek`. Hash the key before you log it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   /**
-   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets a line, at
-   * most one per minute for each limiter and source.
+   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets at most one
+   * line per minute for each limiter and source, or for each kind of store error.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
@@ -96,11 +96,12 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
 
 /** Options of a call to a limiter. */
 export interface CostOptions {
-  /** The units, an integer from 0. Default 1. */
+  /** The units, an integer from 0. Default 1; for `refund`, all units of the charge. */
   readonly cost?: number | undefined;
   /**
    * The key's plan, whose numbers replace the declared ones; null means no plan. If its numbers are invalid, the
-   * declared numbers apply and a fault is reported. Plans with another window or burst have separate counts.
+   * declared numbers apply and a fault is reported. A plan with other numbers may have a separate count: see "Which
+   * rules share a count" in docs/algorithms.md.
    */
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose `calendar()` is given a function. */
@@ -124,9 +125,10 @@ export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> 
   consume(key: string, options?: ReserveOptions): Timely<S, Decision>;
   /**
    * Corrects the charge to the real usage: charges the difference, or refunds it as far as the charged units still
-   * count. Works once for each decision, and not after `refund`. Returns true the first time.
+   * count. Works once for each decision, and not after `refund`. Returns false if there was nothing to settle.
    *
-   * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage
+   * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage or price, `SPW_OPTION_INVALID` for a decision that
+   * was not awaited
    */
   settle(decision: Decision, usage: Usage): Timely<S, boolean>;
 }
@@ -135,12 +137,15 @@ export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> 
 export interface GroupDecision {
   /** Whether all keys pass. If not, `consumeAll` has charged none. */
   readonly allowed: boolean;
-  /** The rejection with the longest wait. Without a rejection, the decision with the least `remaining`. */
+  /**
+   * The rejection with the longest wait. Rejections with status 503 count only if there are no others. Without a
+   * rejection, the decision with the least `remaining`.
+   */
   readonly binding: Decision;
   /**
    * One decision for each key, in the given order. If a key is given twice, both entries are the decision on the summed
-   * cost. If `consumeAll` rejects a key without calling the store, because it is blocked or in the denial cache, the
-   * other keys are `skipped`.
+   * cost. If `consumeAll` rejects a key without calling the store, such as a blocked key, the keys that need the store
+   * are `skipped`.
    */
   readonly decisions: readonly Decision[];
 }
@@ -163,8 +168,8 @@ export interface KeyedLimiter<S extends Store> {
   /** Charges all keys, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
-   * Charges all keys, whether they pass or not. Returns the decision that `consumeAll` would return, and throws the
-   * same errors.
+   * Charges all keys, whether they pass or not, except those that a live setting blocks or allows. Returns the decision
+   * that `consumeAll` would return, and throws the same errors.
    */
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /** Returns the decision that `consume` would return, without charging. */
@@ -175,8 +180,10 @@ export interface KeyedLimiter<S extends Store> {
    * Refunds the charge of a `consume` decision, or `cost` units of it. Works once, in the store that was charged, and
    * only for units that still count: not after the decision's `resetMs`, and not in another window. Returns true if
    * anything was refunded.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID` for a decision that was not awaited
    */
   refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
-  /** Deletes the counts of a key, for all plans. Returns false if the store failed and the counts remain. */
+  /** Deletes the counts of a key, for all plans. Returns false if the store failed; the counts may then remain. */
   reset(key: string): Timely<S, boolean>;
 }

@@ -12,7 +12,10 @@ export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
 
 /** Options of a call to several limits. */
 export interface LimitCosts<Name extends string> {
-  /** The units for all limits in the call, or for some of them by name: integers from 0. Default 1. */
+  /**
+   * The units for all limits in the call, or for some of them by name: integers from 0. Default 1; for `refund`, all
+   * units of the charges.
+   */
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
   /**
    * The plans of the keys, by the names of the limits: see {@link CostOptions.plan}. Default: none. `refund` ignores
@@ -52,11 +55,14 @@ export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = {
 export interface LimitersDecision<Name extends string> {
   /** Whether all limits pass. If not, `consume` has charged none. */
   readonly allowed: boolean;
-  /** The rejection with the longest wait. Without a rejection, the decision with the least `remaining`. */
+  /**
+   * The rejection with the longest wait. Rejections with status 503 count only if there are no others. Without a
+   * rejection, the decision with the least `remaining`.
+   */
   readonly binding: Decision;
   /**
-   * One decision for each limit in the call, by name. If `consume` is rejected without calling the store, because a key
-   * is blocked or in the denial cache, the other limits are `skipped`.
+   * One decision for each limit in the call, by name. If `consume` rejects a key without calling the store, such as a
+   * blocked key, the limits that need the store are `skipped`.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
   /** Headers for the response, if the option `headers` is set; otherwise empty. */
@@ -93,15 +99,18 @@ export interface Limiters<Name extends string, S extends Store> {
   ): Timely<S, LimitersDecision<Asked>>;
   /**
    * Tries the alternatives in the given order, and charges all limits of the first that passes. Each attempt is a
-   * separate store call with its own `storeTimeout`, unless a key in it is blocked or in the denial cache. All
-   * alternatives must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more than 1,000 alternatives throw
-   * `SPW_GROUP_TOO_LARGE`.
+   * separate store call with its own `storeTimeout`, unless it is rejected without calling the store, for example
+   * because a key is blocked. All alternatives must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more
+   * than 1,000 alternatives throw `SPW_GROUP_TOO_LARGE`.
    */
   consumeFirst<Asked extends Name>(
     alternatives: readonly LimitKeys<Asked>[],
     options?: LimitCosts<Asked>,
   ): Timely<S, AlternativeDecision<Asked>>;
-  /** Charges all limits in the call, whether they pass or not. Returns the decision that `consume` would return. */
+  /**
+   * Charges all limits in the call, whether they pass or not, except for keys that a live setting blocks or allows.
+   * Returns the decision that `consume` would return.
+   */
   record<Asked extends Name>(
     keys: LimitKeys<Asked>,
     options?: LimitCosts<Asked>,
@@ -112,9 +121,11 @@ export interface Limiters<Name extends string, S extends Store> {
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
   /**
-   * Refunds the charge of a `consume` or `consumeFirst` decision, in one store call. `cost` caps the refunded units,
-   * for all limits or for those that it names. Works once, in the store that was charged, and only for units that still
-   * count. Returns true if anything was refunded.
+   * Refunds the charge of a `consume` or `consumeFirst` decision. `cost` caps the refunded units, for all limits or for
+   * those that it names. Works once, in the store that was charged, and only for units that still count. Returns true
+   * if anything was refunded.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID` for a decision that was not awaited
    */
   refund<Asked extends Name>(
     decision: Pick<LimitersDecision<Asked>, 'decisions'>,

@@ -24,7 +24,8 @@ import { NamedLimits } from './named-limits.js';
 
 /**
  * Creates several limits that decide together, without HTTP. `consume` charges all limits in the call or none of them,
- * in one store call. The limits can have different numbers and keys. The name of each limit is its name in the store.
+ * in one store call (with Redis Cluster, one for each node). The limits can have different numbers and keys. The name
+ * of each limit is its name in the store.
  *
  * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
  * doesn't reject: `onStoreError` decides, and the outcome of the decisions is `error`.
@@ -122,7 +123,7 @@ class Several {
     const at = rejected.length;
     const parts = alternatives[at];
     if (!parts) return { ...soonest(rejected), alternative: -1 };
-    // One call for each alternative: to choose in one call, the stores needed 1,500 lines.
+    // One call for each alternative: choosing in one call would need 1,500 more lines in the stores.
     return this.client.decide(parts, 'take', (decisions, allowed) => {
       const group = this.groupOf(parts, decisions, allowed);
       if (allowed) return { ...group, alternative: at };

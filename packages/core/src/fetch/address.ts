@@ -1,6 +1,6 @@
 /**
  * Finds the client's address on platforms that expose no socket. Only the app's options say where the address is.
- * Without them, a request that needs the address fails.
+ * Without `clientIp`, a request fails if a limiter in mode `enforce` needs the address.
  */
 
 import { checkCallback } from '../base/checks.js';
@@ -26,7 +26,10 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
    * fails with `SPW_ADDRESS_REQUIRED` if a limiter in mode `enforce` needs the address.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
-  /** Called when `clientIp` throws, returns a promise, or is missing. */
+  /**
+   * Called when `clientIp` throws, or returns anything but a string, null or undefined. If `clientIp` is missing,
+   * called if the address is read although no limiter in mode `enforce` needs it.
+   */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** Logs faults of `clientIp`, at most once a minute, if there is no `onFault`. Default: the console. */
   readonly logger?: Logger | false | undefined;
@@ -53,7 +56,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
     return clientOf(this.addressing, this.peer(args), request);
   }
 
-  /** {@link find} without fault reports and warnings. */
+  /** Like {@link find}, but without fault reports and warnings, and undefined if `clientIp` returns no string. */
   peek(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
     try {
       const own: unknown = this.options.clientIp?.(...args);
@@ -124,8 +127,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 
   /**
    * Releases `admission` and throws if an enforcing limiter needed the address, but the option `clientIp` is missing.
-   * If only limiters that don't enforce needed it, reports a fault instead. Call this after the guard has decided,
-   * because the guard catches an error that is thrown while a limiter runs.
+   * If the address was read for another reason, reports a fault instead. Call this after the guard has decided, because
+   * the guard catches an error that is thrown while a limiter runs.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

@@ -10,7 +10,7 @@ import {
 
 interface WatchedResponse<Res> {
   readonly response: Res;
-  /** Set for a response without a body: settles when the response may be sent. */
+  /** Set for a response without a body that the watcher holds back: settles when the response may be sent. */
   readonly kept: Promise<void> | undefined;
 }
 
@@ -42,7 +42,10 @@ export function watchResponse<Res extends WebResponse>(
   }
 }
 
-/** Records a body to its end. If the client goes away, this class reads the rest of the body. */
+/**
+ * Passes a body on to the client and shows it to the watcher. If the client goes away, the rest of the body is still
+ * read, but only while the watcher wants more bytes.
+ */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
   private readonly watcher: ResponseWatcher;

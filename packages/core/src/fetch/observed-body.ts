@@ -4,7 +4,7 @@ export class ObservedBody implements WebSource {
   private readonly reader: WebReader;
   private readonly over: (aborted: boolean) => void;
 
-  /** @param over called at least once, when the body has ended, failed or was canceled */
+  /** @param over called when the body has ended, failed or was canceled; may be called more than once */
   constructor(body: object, over: (aborted: boolean) => void) {
     this.over = over;
     this.reader = (body as { getReader(): WebReader }).getReader();

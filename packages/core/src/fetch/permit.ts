@@ -23,7 +23,7 @@ export class ResponsePermits {
   constructor(onFault?: (fault: Fault) => void, logger?: Logger | false) {
     this.onFault = onFault;
     this.logger = logger;
-    if (typeof FinalizationRegistry === 'undefined') return; // Workers have it only behind a compatibility flag
+    if (typeof FinalizationRegistry === 'undefined') return; // Workers with an old compatibility date lack it
     this.losses = new FinalizationRegistry((permit) => permit.release({ aborted: true }));
   }
 
@@ -66,7 +66,7 @@ export class Permit {
     signal?.addEventListener('abort', this.abort);
   }
 
-  /** Settles when the store has released the permit. Must be called before the release. */
+  /** Settles when the store call that releases the permit has ended. Must be called before the release. */
   released(): Promise<void> {
     return new Promise((resolve) => {
       this.done = resolve;

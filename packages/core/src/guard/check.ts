@@ -50,7 +50,8 @@ function noLimiter(given: unknown): SpillwayError {
 }
 
 /**
- * Checks the options that the guard reads only during requests, where a mistake would fail without a helpful message.
+ * Checks the options of a guard. Otherwise, some mistakes would be noticed only during requests, without a helpful
+ * message.
  *
  * @param own the names of the adapter's additional options
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

@@ -33,8 +33,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * The time limit for the promises of all callbacks of one request together: 1 ms to 60 s. A late callback counts as
-   * failed. Default 1 s.
+   * The time limit for the promises of all callbacks that decide on a request, together, and again for those at its
+   * end, such as `refundIf`: 1 ms to 60 s. A late callback counts as failed. Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
   /** Called with every decision. Hash the key before you log it: see {@link Observer}. */
@@ -42,8 +42,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets a line, at
-   * most one per minute for each limiter and source.
+   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets at most one
+   * line per minute for each limiter and source, or for each kind of store error.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
@@ -79,7 +79,7 @@ export interface GuardLimiter {
   readonly rule: Rule | undefined;
   /** The declared mode, without live settings; undefined if it is a function. */
   readonly mode: Mode | undefined;
-  /** Whether the limiter may refund units at the end of a request, as with `refundIf`. */
+  /** Whether the limiter may send steps at the end of a request, such as the refunds of `refundIf`. */
   readonly refunds: boolean;
 }
 

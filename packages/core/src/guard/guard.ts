@@ -12,9 +12,9 @@ import { type DecidedTurn, isExempt, type Turn } from './turn.js';
 /**
  * Makes a guard. A request passes only if every limiter of the list lets it pass; if one rejects it, none is charged.
  *
- * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
- * `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`; `SPW_CAPTURE_MISSING` for `idempotency()`, which only the guards of
- * adapters can run
+ * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`,
+ * `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`; `SPW_CAPTURE_MISSING` for `idempotency()`, which
+ * only the guards of adapters can run
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';

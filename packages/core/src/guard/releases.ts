@@ -25,7 +25,7 @@ export class Releases {
 
   /**
    * Sends releases and refunds to the store in one call. Releases that don't reach the store are resent later. Returns
-   * undefined if the store has already answered; the promise never rejects.
+   * undefined if there is nothing to wait for; the promise never rejects.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;

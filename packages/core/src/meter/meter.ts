@@ -50,7 +50,8 @@ export interface PriceOptions {
   readonly maxReserve?: number | undefined;
   /**
    * How many units beyond the limit may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
-   * A caller in debt is rejected until it has recovered. Units beyond the debt are forgiven.
+   * If a plan or a live setting changes the limit, the debt changes in proportion. A caller in debt is rejected until
+   * it has recovered. Units beyond the debt are forgiven.
    */
   readonly debt?: number | undefined;
 }
@@ -67,6 +68,8 @@ export interface Meter<Usage, Raw = unknown> {
   /**
    * The usage of a request. Pass the object that the framework gives its handlers, or an admission. If no limit has
    * charged the request (mode `off`, `skip`, a rejection, a replay), the methods of the result have no effect.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is not an object
    */
   of(request: object | Admission): Spent<Usage>;
   /**
@@ -116,6 +119,7 @@ export function meter<Usage = number, Raw = unknown>(
  * Makes a value for `onCut`. A request that is cut off then costs the usage that it owes, but at least `perSecond` for
  * each second that it ran. Use it only if your app stops the work when the client leaves.
  *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts
  * import { meter, partial } from '@spillway/core';

@@ -10,7 +10,10 @@ import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
 
-/** How long a settlement is resent. After this time, hardly any window would still count its units. */
+/**
+ * How long a settlement is resent. After this time, most token buckets would no longer count its units. A calendar
+ * would, so its count then stays wrong.
+ */
 const KEPT_US = 3_600_000_000;
 
 export class Resends {

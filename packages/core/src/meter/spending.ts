@@ -32,7 +32,8 @@ export interface SpentOnLimit {
 export interface Spent<Usage> {
   /**
    * Adds usage that was delivered since the last call; an object may omit components. Usage beyond the reservation is
-   * charged while the request runs, at most once a second. An invalid usage is a fault and adds nothing.
+   * charged while the request runs, at most once a second. An invalid usage is a fault and adds nothing. Has no effect
+   * after `settle` or the end of the response.
    */
   add(usage: Partial<Usage>): void;
   /**
@@ -52,7 +53,10 @@ export interface Spent<Usage> {
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/** The minimum cost of a request that was cut off. If it is undefined, the request costs its reservation. */
+/**
+ * What a request that was cut off costs: the usage that it owes, but at least `perSecond` for each second. If
+ * undefined, at least its reservation.
+ */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
 interface Line<Usage> {
@@ -201,7 +205,8 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 
   /**
-   * The price of a usage. If it is invalid, reports a fault and returns the current charge, so that nothing changes.
+   * The price of a usage; 0 if there is no usage. If the price is invalid, reports a fault and returns the current
+   * charge, so that nothing changes.
    */
   private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
     if (usage === undefined) return 0;

@@ -41,7 +41,7 @@ export function compileAddressing(
 }
 
 /**
- * The canonical address of the client of a request; undefined if it is unknown. X-Forwarded-For is read only if a proxy
+ * The canonical address of the client of a request; undefined if it is unknown. X-Forwarded-For is used only if a proxy
  * is trusted.
  *
  * @param peer the address of the socket's peer
@@ -151,7 +151,7 @@ function hopsIn(value: string): number | undefined {
  */
 export type TrustProxy = number | readonly string[] | false;
 
-/** A validated {@link TrustProxy}, made by {@link compileTrust}. With `none`, X-Forwarded-For is not read at all. */
+/** A validated {@link TrustProxy}, made by {@link compileTrust}. With `none`, X-Forwarded-For is not used. */
 export type Trust =
   | { readonly kind: 'none' }
   | { readonly kind: 'hops'; readonly hops: number }
@@ -212,7 +212,7 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
  *
  * @param socketAddress the address of the socket's peer; undefined over a Unix socket
  * @param forwardedFor the value of X-Forwarded-For, its lines joined by commas; ignored if no proxy is trusted
- * @returns undefined if the entry in the client's place is not an address
+ * @returns undefined if there is no address in the client's place
  *
  * @example
  * ```ts

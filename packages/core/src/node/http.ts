@@ -19,8 +19,8 @@ export interface NodeGuardOptions<
     AddressOptions {
   /**
    * Answers a rejected request instead of the problem document. Status and headers are already set, except
-   * `Content-Type`. If it throws, the guard sets status 500 and rethrows the error. If it doesn't begin to answer
-   * within 10 s, the problem document is sent.
+   * `Content-Type`. If it throws, the guard sets status 500 and rethrows the error. The problem document is sent if the
+   * answer doesn't begin within 10 s, or within 1 s after the promise of `onRejected` settles.
    */
   readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
@@ -41,8 +41,8 @@ export interface NodeGuard<
 
 /**
  * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the guard has answered
- * the request (with a rejection or a replay) or the client is gone. It returns a promise only if the store does.
- * `admissionsOf(req)` returns the decisions.
+ * the request (with a rejection or a replay) or the client is gone. It returns a promise only if the store, a callback
+ * or an `idempotency()` does. `admissionsOf(req)` returns the admissions.
  *
  * CORS preflights pass without being counted, so answer them before the guard. If the listener ignores the method, set
  * `preflights: 'count'`.

@@ -10,7 +10,8 @@ import type { TimedSignal } from './wait.js';
 export interface MachineSignalOptions {
   /**
    * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads with this
-   * name, of one machine and user, are measured together.
+   * name, of one machine and user, are measured together. With `directory`, all workers of that folder are measured
+   * together.
    */
   readonly name: string;
   /**
@@ -22,7 +23,7 @@ export interface MachineSignalOptions {
 
 const NAMES: NamesOf<MachineSignalOptions> = { name: 1, directory: 1 };
 
-/** The utilization of all workers of a machine. */
+/** The utilization of a group of workers of one machine. */
 export interface MachineSignal extends TimedSignal {
   /** Number of workers in the latest reading, including this one; 0 before the first. */
   readonly workers: number;

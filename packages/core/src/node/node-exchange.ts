@@ -17,7 +17,10 @@ function targetOf({ originalUrl, url = '/' }: NodeTarget): string {
   return originalUrl ?? url;
 }
 
-/** A node:http request and its response. Adapters override `end`, which sends rejections. */
+/**
+ * A node:http request and its response. If the framework sends responses through its own object, the adapter overrides
+ * `end`, which sends rejections, and `endWith`, which sends replays.
+ */
 export class NodeExchange implements Exchange, RejectedResponse {
   rejection: Admission | undefined;
   protected readonly res: NodeResponse;
@@ -69,8 +72,8 @@ export class NodeExchange implements Exchange, RejectedResponse {
    * begin to respond within 10 s, or doesn't begin within 1 s after its promise settles. Returns a promise only if
    * `answer` does.
    *
-   * @param answer receives `next`. If the framework passes a function `next` to the app, that function must call
-   * `wentOn` or `failed`
+   * @param answer receives the admission and `next`. If the framework passes a function `next` to the app, that
+   * function must call `wentOn` or `failed`
    * @param report receives the app's mistakes: pass `report` of the gate
    * @throws any error of `answer`, with status 500; a returned promise rejects with it
    */

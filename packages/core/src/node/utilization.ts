@@ -15,7 +15,7 @@ export interface EventLoopSignal extends TimedSignal {
  * event loop delay. One per process is enough, but each worker thread needs its own. If the host doesn't report
  * utilization (Bun, Deno), only `wait` has readings.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { workerShedder } from '@spillway/core';

@@ -30,7 +30,7 @@ export interface TimedSignal extends Signal {
  * process's CPU share, at least one half. The signal is 0 while the loop is less than half busy, because rejecting
  * requests would not help then. If the host doesn't report utilization (Bun, Deno), every delay counts in full.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
  * import { workerShedder } from '@spillway/core';

@@ -34,7 +34,7 @@ export interface DecisionLogEntry {
 export interface DecisionLogOptions {
   /** Writes an entry. Called during the request, so use a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
-  /** Sampling rate of requests that pass or are replayed, 0 to 1. Default 0.01. */
+  /** Sampling rate of `allowed`, `replayed`, `would-replay` and `skipped`, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
   /** Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1. */
   readonly sampleRejected?: number | undefined;
@@ -42,7 +42,7 @@ export interface DecisionLogOptions {
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
    * The secret for hashing keys: at least 16 characters, the same in all processes whose lines you compare. Default: a
-   * random one per process.
+   * random one for each `decisionLog()`.
    */
   readonly secret?: string | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */

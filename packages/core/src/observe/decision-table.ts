@@ -57,7 +57,8 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
  * Lines contain raw paths and client addresses, so use `decisionLog` in production. Of keys over 8 characters, which
- * may be secrets, only the first 4 characters and 4 digits of a hash are shown.
+ * may be secrets, only the first 4 characters and 4 digits of a hash are shown. A key that is a list of strings is not
+ * shortened in this way, only cut at 20 characters.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -145,8 +146,8 @@ class Table {
   }
 
   /**
-   * The key as printed. Spillway adds `@` to client addresses and to keys that begin with `@`; this `@` is removed.
-   * Keys of the app over 8 characters are shortened.
+   * The key as printed. Spillway adds `@` to client addresses, to lists, and to keys that begin with `@`; this `@` is
+   * removed. Addresses and lists are not shortened; other keys over 8 characters are.
    */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);

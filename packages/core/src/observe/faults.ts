@@ -79,7 +79,7 @@ function idOf({ limiter, source, error }: Fault): string {
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
 }
 
-/** Whether the breaker counts the fault. The breaker ignores errors that concern only one call. */
+/** Whether the breaker probably counts the fault. It ignores `SPW_STORE_ERROR`, which concerns only one call. */
 function isOutage({ source, error }: Fault): boolean {
   return source === 'store' && !(isSpillwayError(error) && error.code === 'SPW_STORE_ERROR');
 }

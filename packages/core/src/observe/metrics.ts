@@ -96,7 +96,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'breaker.open',
     kind: 'gauge',
-    help: 'Open circuit breakers of stores that fail or are slow.',
+    help: 'Open circuit breakers: stores that fail or are slow.',
     labels: [],
     read: (tally) => single(tally.openBreakers),
   },

@@ -46,13 +46,13 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /** Counts an occurrence, and returns the number so far. Some mistakes show only by repetition. */
+  /** Counts an occurrence, and returns the number so far; 0 without a logger. Some mistakes show only by repetition. */
   count(code: NoticeCode, of: string): number {
     return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }
 
   /**
-   * Logs a line, only once for each code and `of`. Never throws.
+   * Logs a line once for each code and `of`; again only if the logger has had 1,000 others since. Never throws.
    *
    * @param of names the limiter or guard that the line is about; empty for the whole app
    */

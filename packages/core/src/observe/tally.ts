@@ -75,9 +75,9 @@ type Counts = Map<
 
 /**
  * An observer that counts events for `@spillway/prometheus`, `@spillway/opentelemetry` and custom exporters; each
- * request costs only an addition. Labels have low cardinality: limiter names, outcomes, reasons, priority classes and
- * plans, never keys. A label without a value is an empty string. Beyond 10,000 series, everything else is counted under
- * the limiter `(others)`.
+ * decision costs only a lookup and an addition. Labels have low cardinality: limiter names, outcomes, reasons, priority
+ * classes and plans, never keys. A label without a value is an empty string. Beyond 10,000 series, everything else is
+ * counted under the limiter `(others)`.
  *
  * @example
  * ```ts

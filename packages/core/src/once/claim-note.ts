@@ -17,7 +17,10 @@ export interface Note {
   readonly isStored: boolean;
   /** The digest of everything that is compared except the body. */
   readonly head: string;
-  /** The digest of the body, with its source. Undefined if the body was not read to its end. */
+  /**
+   * The digest of the body, with its source. Undefined if the body was not read to its end, or has no comparable
+   * content.
+   */
   readonly body: { readonly kind: BodyKind; readonly digest: string } | undefined;
   /** The `Content-Length` header; empty if there was none. */
   readonly length: string;

@@ -8,7 +8,7 @@ export interface RequestClaim {
    */
   readonly token: string;
   readonly key: string;
-  /** Aborted when the claim is lost, because another run may then have started. */
+  /** Aborted when the claim is lost or `maxRun` has passed, because another run may then have started. */
   readonly signal: HostSignal;
 }
 

@@ -24,7 +24,10 @@ export interface IdempotencyKeyState {
   readonly endsMs: number;
   /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
-  /** The note of a `done` claim. Undefined in other states, or if a later version of Spillway wrote it. */
+  /**
+   * The note of a `done` claim. Undefined in other states, if the run stored none, or if a later version of Spillway
+   * wrote it.
+   */
   readonly note: Note | undefined;
   /** The stored response. Undefined if there is none, or if a later version of Spillway wrote it. */
   readonly answer: AnswerRecord | undefined;

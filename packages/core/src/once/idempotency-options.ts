@@ -43,13 +43,13 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * its claim to the key. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
-  /** The longest time for which a claim is renewed, from `lease` to 24 h. Default: ten times `lease`. */
+  /** The longest time for which a claim is renewed, from `lease` to 24 h. Default: ten times `lease`, at most 24 h. */
   readonly maxRun?: Duration | undefined;
   /** How long a response is stored, 1 s to 400 days. Default `'24h'`. Document it for your clients. */
   readonly keep?: Duration | undefined;
-  /** Whether response bodies are stored. If not, a retry gets a 409. Default true. */
+  /** Whether response bodies are stored. If not, a retry gets a 409, unless the body was empty. Default true. */
   readonly keepBody?: boolean | undefined;
-  /** Whether to end a response only after it was stored. Default false. */
+  /** Whether to end a response only after it was stored, or could not be stored. Default false. */
   readonly keepFirst?: boolean | undefined;
   /**
    * Called with a response that would be stored. If it returns `false`, the key is freed, and a retry runs the handler.
@@ -59,13 +59,16 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
     | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
-   * Statuses that mean that nothing was done: the key is freed, and a retry runs the handler. Default
+   * Statuses from 400 to 599 that mean that nothing was done: the key is freed, and a retry runs the handler. Default
    * `[408, 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues.
    */
   readonly freeOn?: readonly number[] | undefined;
   /** The largest response body to store, in bytes, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
-  /** Names of response headers to store as well. Not allowed: `Set-Cookie`, `Date`, rate limit, connection headers. */
+  /**
+   * Names of response headers to store as well. Not allowed: `Set-Cookie`, `Date`, `Retry-After`, `Content-Length`,
+   * `Idempotency-Replayed`, and headers of rate limits or connections.
+   */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns the value to compare instead of the body, such as a few members of it; may be async. If the function fails,
@@ -81,14 +84,14 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly mismatchStatus?: 409 | 422 | undefined;
   /**
    * How long a retry waits while the first request is running, up to `'60s'`. Default 0: the retry gets a 409 at once.
-   * In each process, at most 32 retries wait for one key.
+   * In each guard of a process, at most 32 retries wait for one key.
    */
   readonly wait?: Duration | undefined;
   /** `enforce` (default), `shadow` (runs every request, counts possible replays) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * When the store cannot answer, `deny` (default) rejects requests with a key (503), and `allow` runs them, possibly a
-   * second time.
+   * second time. A retry of a completed request always gets 503 if its response can't be read.
    */
   readonly onStoreError?: 'deny' | 'allow' | undefined;
 }

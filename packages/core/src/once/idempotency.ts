@@ -27,9 +27,10 @@ import { SeenExchange } from './seen-exchange.js';
 
 /**
  * Runs a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) once for each caller and key.
- * A retry gets the response of the first request: the same status, body and headers, with `Idempotency-Replayed: true`.
- * A replay charges no limit and runs no handler. While the first request is running, a retry gets 409, or waits. The
- * same key with a different request gets 422.
+ * A retry gets the response of the first request, with `Idempotency-Replayed: true`: the same status and body, the
+ * headers that describe the body or a created resource, and those in `keepHeaders`. A replay charges no limit and runs
+ * no handler. While the first request is running, a retry gets 409, or waits. The same key with a different request
+ * gets 422.
  *
  * Put it into the list of a guard that runs after your authentication. Use the guard of an adapter, because
  * `createGuard` sees no responses. Services that share a store each need a different `name`.

@@ -157,9 +157,9 @@ export async function compareRequests<Raw>(
 }
 
 /**
- * Compares two bodies by their digests. Without two digests of the same kind, only the lengths are compared. For parsed
- * multipart forms, the lengths are compared as well, because the parsed body often lacks the files. A body that cannot
- * be compared counts as different.
+ * Compares two bodies by their digests. Without two digests of the same kind, only the lengths are compared, and a
+ * missing length equals any. For parsed multipart forms, the lengths are compared as well, because the parsed body
+ * often lacks the files. A body that cannot be compared counts as different.
  */
 function compareBodies<Raw>(
   note: Note,

@@ -26,11 +26,11 @@ export type UsedUnits = (
   period: { readonly start: Date; readonly end: Date },
 ) => number | PromiseLike<number>;
 
-/** The most loads that run at once in a process. If more keys need one, they are loaded at their next use. */
+/** The most loads that one observer runs at once. If more keys need one, they are loaded at their next use. */
 const MOST_LOADING = 8;
 /** A load that never settles counts as running for this time. */
 const LONGEST_LOAD_US = 60_000_000;
-/** The most keys that a process checks at once, including those that it loads. */
+/** The most keys that one observer checks at once, including those that it loads. */
 const MOST_CHECKING = 100;
 /** If too many loads run, a process waits for this time before it checks a key again. */
 const RETRY_US = 1_000_000;
@@ -51,8 +51,8 @@ interface Seen {
  * period, the process loads the units used and raises the count to them.
  *
  * No request waits for a load, so a key can exceed its limit by the units admitted before the load ends. A load that
- * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 loads run at once
- * in a process.
+ * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. One observer runs at most 8
+ * loads at once.
  *
  * @param loads functions that return the units used; the property names are the names of limits by calendar
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`

@@ -135,7 +135,7 @@ export class Run<Raw> implements ResponseWatcher {
       return undefined;
     }
     // The response bypassed the recorder, or the handler failed. The handler may have taken effect, so the claim ends
-    // as done.
+    // as done, unless the status or `keepIf` frees the key.
     if (!this.last) this.conclude(this.collected.bodiless() ?? failed(status));
     this.cancel();
     this.isSent = true;

@@ -49,10 +49,11 @@ const MOST_RUNNING = 100;
  *
  * A share counts as reported when the promise of `onCrossed` has resolved. If the callback fails, takes more than a
  * minute, or its process is killed, it is called again with the same `id`. That happens when a minute has passed since
- * the first attempt and the key is used again. Limits in shadow mode and decisions made without the store are ignored.
+ * the first attempt and the key is used again. A crossing in the last second of a period may go unreported. Limits in
+ * shadow mode and decisions made without the store are ignored.
  *
- * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
- * `overage`
+ * @param shares a list per limit, by its name. The numbers are above 0 and at most 1,000: 0.8 stands for 80 %; more
+ * than 1 needs `overage`
  * @param onCrossed may be async; no request waits for it, but on Workers the platform does
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  * @example

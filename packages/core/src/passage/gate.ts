@@ -28,8 +28,8 @@ export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
  */
 export interface Exchange {
   /**
-   * Called first, so that an adapter can pass the admission to handlers in its framework's way. If the guard runs again
-   * for the same request, this is called again with the first admission.
+   * Called before the admission is applied to the response, so that an adapter can pass it to handlers in its
+   * framework's way. If the guard runs again for the same request, this is called again with the first admission.
    */
   decided?(admission: Admission): void;
   /**
@@ -47,9 +47,8 @@ export interface Exchange {
   /** The value of a response header that is already set; undefined, null or '' if there is none. */
   getHeader(name: string): unknown;
   /**
-   * Sets a response header, replacing one of the same name, on admitted and rejected requests. Does nothing once the
-   * headers were sent. The gate sets all headers of the admission except `Content-Type`, which belongs to the body of a
-   * rejection.
+   * Sets a response header, replacing one of the same name. Does nothing once the headers were sent. The gate sets all
+   * headers of the admission except `Content-Type`, which belongs to the body of a rejection.
    */
   setHeader(name: string, value: string): void;
   /**
@@ -143,8 +142,9 @@ export class Gate<Raw> {
   }
 
   /**
-   * Decides on a request, once for each `holder`, and applies the decision to the exchange. Synchronous if the store
-   * and all callbacks are. If the guard or the exchange throws, the fault goes to `onFault` and the request passes.
+   * Decides on a request, once for each `holder`, and applies the decision to the exchange. Returns a promise only if
+   * the store, a callback or an `idempotency()` does. If the guard or the exchange throws, the fault goes to `onFault`
+   * and the request passes.
    *
    * @param holder the object by which `admissionsOf` finds the admission, usually the framework's request
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; or the promise rejects with it.

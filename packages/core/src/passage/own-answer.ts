@@ -34,7 +34,7 @@ export class OwnAnswer {
   private isSettled = false;
   // Whether the default rejection was sent, or the app's error handler has the request.
   private isTaken = false;
-  // Whether the function has called `next()`. If so, the default rejection is sent when the function ends.
+  // Whether the function has called `next()` and can answer only until it ends. The default rejection is sent then.
   private calledNext = false;
   private cancel: (() => void) | undefined;
   private resolve: (() => void) | undefined;

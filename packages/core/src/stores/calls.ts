@@ -169,8 +169,9 @@ const SHARED_US = 1_000;
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT`, up to one millisecond late, if the store doesn't answer within `timeoutUs`
- * (microseconds). A group of more than 128 steps has twice this time, and one of more than 640 steps three times. The
- * store may still charge a call that timed out; such a charge is not refunded.
+ * (microseconds). A group of more than 128 steps has twice this time, and one of more than 640 steps three times. A
+ * call with `background` has only its `deadlineUs`. A synchronous store is returned unchanged. The store may still
+ * charge a call that timed out; such a charge is not refunded.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);

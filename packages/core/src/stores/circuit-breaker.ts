@@ -1,4 +1,7 @@
-/** The circuit breaker of one store. While a part of the store fails or is slow, requests don't wait for it. */
+/**
+ * The circuit breaker of one store. While a part of the store fails, requests don't wait for it, except one that must
+ * send the probe. While it is slow, only steps that the fallback counters can't decide wait for it.
+ */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -44,8 +47,8 @@ interface Diagnosis {
 }
 
 /**
- * Learns the usual latency from healthy seconds. A fixed threshold would be wrong for a store in another region, and a
- * moving average would learn slow calls as usual.
+ * Learns the usual latency from the first call of each second, unless that call failed. A fixed threshold would be
+ * wrong for a store in another region, and a moving average would learn slow calls as usual.
  */
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */

@@ -1,6 +1,6 @@
 /**
  * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the key's
- * `retryAfterMs` has passed.
+ * `retryAfterMs` has passed, for at most a minute.
  *
  * A guard with several limits asks the cache before it calls the store. If the cache knows that one limit rejects, the
  * call is saved. If the cache wrapped the store instead, it would have to answer for all limits of the call.
@@ -59,7 +59,7 @@ export class DenialCache {
     return this.kept;
   }
 
-  /** The cached answer to `step`, adjusted to the current time; undefined unless the store would certainly reject. */
+  /** The cached answer to `step`, adjusted to the current time; undefined if no cached denial covers the step. */
   denialOf(step: Step): Answer | undefined {
     const { table } = this;
     const place = this.placeOf(step);

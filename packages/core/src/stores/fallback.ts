@@ -87,8 +87,8 @@ export class Fallback {
   /**
    * Asks a group of several parts. For parts whose breaker is open or that fail, `onStoreError` decides.
    *
-   * Parts with an open breaker are decided first, without charging. If a step there is rejected, the other parts only
-   * get `look` steps. If all steps pass, the fallback counters are charged at the end.
+   * Parts with an open breaker are decided first, without charging. If a step there is rejected, the other parts get
+   * `look` steps in place of `take` steps. If all steps pass, the fallback counters are charged at the end.
    */
   private async askAcross(
     parts: readonly Part<string>[],

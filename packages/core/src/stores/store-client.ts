@@ -24,7 +24,7 @@ export interface StoreClientOptions extends ResilienceOptions {
   readonly clock?: Clock | undefined;
   /**
    * Whether a key that an asynchronous store rejected is rejected again without a store call, until its `retryAfterMs`
-   * has passed. Refunds and resets by other processes take effect within a minute. Default true.
+   * has passed, for at most a minute. Refunds and resets by other processes take effect within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
   /**

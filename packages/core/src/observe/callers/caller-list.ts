@@ -1,6 +1,9 @@
 /** A caller, with a lower and an upper bound of the number of its requests. */
 export interface CallerCount {
-  /** The key as the limiter counts it, or the encrypted key. The key of an address is `@` and its canonical text. */
+  /**
+   * The key as the limiter counts it, or the encrypted key. The key of an address is `@` and its canonical text. Of a
+   * key over 256 UTF-16 units, only the beginning and the end are kept.
+   */
   readonly caller: string;
   readonly atLeast: number;
   /** The same as {@link atLeast} unless there were too many callers or requests to count all. */

@@ -2,7 +2,7 @@ import type { Mode, Outcome } from '../../contract/decision.js';
 import { mergeLists, NO_CALLERS } from './caller-list.js';
 import type { CallerTops } from './caller-windows.js';
 
-/** Decisions by outcome since the process started. */
+/** Decisions by outcome since the process began to count. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 
 /** The report on one limiter, by one process or merged from several. */

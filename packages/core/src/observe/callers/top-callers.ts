@@ -37,9 +37,11 @@ export interface TopCallersOptions {
    * them.
    */
   readonly publishTo?: ReportSink | undefined;
-  /** Writes summaries to your logger, one for each limiter and interval with rejections. */
+  /** Writes summaries to your logger: one for each limiter, outcome and interval with rejections. */
   readonly write?: ((summary: CallerSummary) => void) | undefined;
-  /** The interval of the summaries, from `'1m'` to `'1d'`. Default `'15m'`. */
+  /**
+   * The interval of the summaries, from `'1m'` to `'1d'`. Default `'15m'`. The first interval is shorter, at random.
+   */
   readonly every?: Duration | undefined;
   /**
    * A secret of at least 16 characters, the same in all processes, that encrypts keys before they leave the process.
@@ -84,9 +86,9 @@ const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
 /**
- * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Counts
- * are exact up to 400 callers and 50,000 rejections per limiter and 10 s; above that, they are ranges. Use one observer
- * for all guards of a process.
+ * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Of each
+ * 10 s, the top 20 callers of a limiter are kept, with exact counts up to 400 callers and 50,000 rejections. Beyond
+ * that, counts are ranges. Use one observer for all guards of a process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -53,8 +53,8 @@ export interface Comparison extends Observer {
  * and divergences, and writes a sample of the divergences, with both verdicts and the likely cause.
  *
  * @param read returns the decision of the other limiter, or undefined if there was none. Called once for each request
- * that the guard let pass, after its response. It must only read the decision: calling the other limiter would charge
- * the request
+ * that our limiter decided on and the guard let pass, after its response. It must only read the decision: calling the
+ * other limiter would charge the request
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
@@ -184,8 +184,8 @@ function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
 function verdictOf({ event, key }: Seen): Verdict {
   const { outcome, remaining, used, policy, cost, resetMs } = event;
   const limit = policy?.limit;
-  // Spillway adds the prefix `@` to addresses, and to keys that already begin with `@`. The other limiter has no such
-  // prefix.
+  // Spillway adds the prefix `@` to addresses, to lists, and to keys that already begin with `@`. The other limiter has
+  // no such prefix.
   return {
     allowed: outcome === 'allowed',
     remaining,
