@@ -71,7 +71,8 @@ async function dispatch(partner, isUrgent) {
     });
     await response.arrayBuffer();
   } catch {
-    // Too many jobs wait, the partner does not answer, or the shaper is closed. A real worker would keep the message.
+    // Too many jobs wait, one waits too long, the partner does not answer, or the shaper is closed. A real worker would
+    // keep the message.
   }
 }
 

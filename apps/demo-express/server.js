@@ -28,7 +28,7 @@ const { ON_STORE_ERROR: onStoreError } = process.env; // by default 'local': if 
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
-const control = redis && redisControl(redis); // for the other commands of `spillway`
+const control = redis && redisControl(redis); // for the commands of `spillway` that show or change settings
 const callers = topCallers({ publishTo: redis && redisReports(redis) }); // for `spillway who` and `spillway top`
 const observers = [decisionTable(), callers]; // the table is for development: a line for each rejection
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
@@ -70,7 +70,7 @@ app.get('/health', (_req, res) => res.type('text').send('ok\n'));
 app.get('/things', perKey, (req, res) => {
   const decisions = admissionsOf(req).flatMap((admission) => admission.decisions);
   const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key');
-  res.json({ things: ['a dam', 'a gate'], remaining }); // null while Redis is away
+  res.json({ things: ['a dam', 'a gate'], remaining }); // null if Redis is away and ON_STORE_ERROR is allow
 });
 app.post('/charges', express.json(), async (req, res) => {
   const { amount, note } = req.body ?? {};

@@ -47,7 +47,7 @@ app.get('/health', { config: { spillway: false } }, () => 'ok\n');
 app.get('/things', { config: { spillway: 'things' } }, (request) => {
   const decisions = spw.admissionsOf(request).flatMap((admission) => admission.decisions);
   const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
-  return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
+  return { things: ['a dam', 'a gate'], remaining }; // by this process's count while Redis is away
 });
 app.post('/charges', async ({ body, query }, reply) => {
   const { amount, note } = body ?? {};

@@ -48,7 +48,7 @@ router.get('/health', text('ok\n'));
 router.get('/things', perKey, (ctx) => {
   const decisions = spw.admissionsOf(ctx).flatMap((admission) => admission.decisions);
   const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
-  ctx.body = { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
+  ctx.body = { things: ['a dam', 'a gate'], remaining }; // by this process's count while Redis is away
 });
 router.post('/charges', async (ctx) => {
   const { amount, note } = JSON.parse((await textOf(ctx.req)) || '{}');

@@ -47,7 +47,7 @@ class Demo {
   things(request) {
     const decisions = spw.admissionsOf(request).flatMap((admission) => admission.decisions);
     const { remaining } = decisions.find(({ limiter }) => limiter === 'per-key') ?? {};
-    return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
+    return { things: ['a dam', 'a gate'], remaining }; // by this process's count while Redis is away
   }
   async charge({ amount, note } = {}, ms = 0) {
     await sleep(Math.min(Number(ms), 5000)); // a slow bank

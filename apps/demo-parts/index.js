@@ -2,7 +2,7 @@
 
 const { LIMIT = '20', WINDOW = '1m', FOUR } = globalThis.process?.env ?? {};
 
-/** The limits of every demo, in this order: name, what is counted for whom, and mode. */
+/** The limits of every demo. Each has its name, what it counts for whom, and its mode. */
 const LIMITS = [
   ['once', 'each POST with an Idempotency-Key runs once, for each x-api-key', 'enforce'],
   ...(FOUR === '1'

@@ -49,9 +49,11 @@ export interface SpillwayHandler extends GuardHandle {
 }
 
 /**
- * Express middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
+ * Express middleware: a request passes if every limiter admits it, and is otherwise rejected, for example with 429 or
+ * 503.
  *
- * While the app's setting `trust proxy` is `true`, no proxy is trusted, and `logger` gets one warning.
+ * Without the option `trustProxy`, the app's setting `trust proxy` applies. While that setting is `true`, a list of all
+ * addresses, or invalid, no proxy is trusted, and `logger` gets one warning.
  *
  * @throws SpillwayError for wrong options, and as `createGuard` does
  * @example

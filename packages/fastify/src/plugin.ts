@@ -12,10 +12,11 @@ import type { SpillwayOptions } from './plugin-options.js';
 import { type Done, Registration } from './registration.js';
 
 /**
- * Fastify plugin: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503). It limits
- * all routes of its context and of that context's children, even routes declared before it, and requests that match no
- * route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for wrong options or
- * another decoration called `spillway`, and as `createGuard` does.
+ * Fastify plugin: a request passes if every limiter admits it, and is otherwise rejected, for example with 429 or 503.
+ * It limits all routes of its context and of that context's children, even routes declared before it, and requests that
+ * match no route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for wrong
+ * options or another decoration called `spillway`, and as `createGuard` does. `app.ready()` rejects for a wrong
+ * `config.spillway`, or a leftover `config.rateLimit`, of a route declared after it.
  *
  * @example
  * ```ts

@@ -25,9 +25,10 @@ import { HonoNodeExchange } from './over-node.js';
  */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
-   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. Status and headers
-   * are already set, except `Content-Type`. If it throws, `app.onError` answers, with status 500. If it ends
-   * without an answer, or has none after 10 s, the problem document is sent.
+   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. `c` already has
+   * the status of the rejection, but a Response that `c` did not make keeps its status. The response gets the headers
+   * of the rejection, except `Content-Type`. If it throws, `app.onError` answers, with status 500. If it ends without
+   * an answer, or has none after 10 s, the problem document is sent.
    */
   readonly onRejected?: OnRejected | undefined;
 }
@@ -50,7 +51,7 @@ type Handled = Response | ReturnType<MiddlewareHandler>;
 export type SpillwayHandler = MiddlewareHandler & GuardHandle;
 
 /**
- * Hono middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
+ * Hono middleware: a request passes if every limiter admits it, and is otherwise rejected, for example with 429 or 503.
  *
  * @throws SpillwayError for wrong options, and as `createGuard` does. During a request, `SPW_ADDRESS_REQUIRED` goes
  * to the app's error handler.

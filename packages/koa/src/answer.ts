@@ -1,6 +1,7 @@
 /**
- * Records the response as soon as the handlers return, before outer middleware (such as compression) changes it. It is
- * recorded even if the client has disconnected and Koa writes nothing.
+ * Records the response as soon as the handlers return, before outer middleware (such as compression) changes it;
+ * streams are recorded while they are sent. The response is recorded even if the client has disconnected and Koa writes
+ * nothing.
  */
 
 import { STATUS_CODES } from 'node:http';

@@ -33,7 +33,7 @@ export interface SpillwayMiddleware extends GuardHandle {
 }
 
 /**
- * Koa middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
+ * Koa middleware: a request passes if every limiter admits it, and is otherwise rejected, for example with 429 or 503.
  * `admissionsOf(ctx)` returns the decisions.
  *
  * @throws SpillwayError for wrong options, and as `createGuard` does

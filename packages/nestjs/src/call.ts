@@ -35,7 +35,7 @@ export type PlatformResponse = NodeResponse | FastifyReply;
 export interface Call {
   readonly request?: PlatformRequest | undefined;
   readonly response?: PlatformResponse | undefined;
-  /** False in GraphQL, where several calls share a response. */
+  /** True only for HTTP. In GraphQL, several calls share a response. */
   readonly ownsResponse: boolean;
   /**
    * The name of a call that is not an HTTP request: `Query.cats`, the pattern of a WebSocket message, or `Class.method`
@@ -88,8 +88,8 @@ function findCall(context: ExecutionContext): Call {
 }
 
 /**
- * Returns the platform's request for HTTP and GraphQL, and the client for WebSockets. Authentication puts the user on
- * this object. `admissionsOf` takes the request, but not the client.
+ * Returns the platform's request for HTTP and GraphQL, the client for WebSockets, and the data for RPC; an empty object
+ * if there is none. Authentication puts the user on this object. `admissionsOf` takes the request, but not the client.
  *
  * @example
  * ```ts
@@ -110,7 +110,8 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 
 /**
  * The object that identifies one call, for its guard and for the decorators of its parameters. It is the HTTP request,
- * the `info` of a resolver, the data of a WebSocket message, or the context of an RPC message.
+ * the `info` of a resolver, the data of a WebSocket message, or the context of an RPC message. If that is not an
+ * object, it is the first argument that is one.
  */
 export function holderOf(context: ExecutionContext): object {
   const args = context.getArgs<unknown[]>();

@@ -19,7 +19,7 @@ export function checkRegistration(modules: ModulesContainer, ours: object): void
 /**
  * Creates the gates of all decorated handlers, so that conflicting decorators fail at startup.
  *
- * @throws SpillwayError as `createGuard` does
+ * @throws SpillwayError `SPW_NAME_CONFLICT`, `SPW_CAPTURE_MISSING`, and as `createGuard` does
  */
 export function checkHandlers(modules: ModulesContainer, gates: HandlerGates): void {
   const scanner = new MetadataScanner();

@@ -19,10 +19,10 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 /**
  * Limits the rate of a method, or of each method of a class. Without a name, each method has a separate count named
  * `Class.method`. With a name, all methods share the count of that name, and the limit overrides a limit of the same
- * name on the class or in the module.
+ * name on the class or in the module. If the overridden limit has other numbers, this one gets a separate count.
  *
  * @throws SpillwayError as `rateLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
- * another limit without a name
+ * another rate limit without a name
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -49,8 +49,8 @@ export function RateLimit(
  * RateLimit}; the default is `Class.method.concurrent`. Also binds {@link SpillwayInterceptor}, which releases permits
  * of calls without an HTTP response.
  *
- * @throws SpillwayError as `concurrencyLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that
- * name, or another limit without a name
+ * @throws SpillwayError as `concurrencyLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that name,
+ * or another concurrency limit without a name
  * @example
  * ```ts
  * import { Controller, Get } from '@nestjs/common';

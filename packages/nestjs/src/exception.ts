@@ -16,8 +16,9 @@ export interface RejectionExtensions {
 }
 
 /**
- * Thrown for a rejected call that can't be answered directly, and for every rejection with `rejection: 'throw'`. Its
- * response is the problem document, and it has the status of the rejection, such as 429.
+ * Thrown for a rejected call that can't be answered directly, and for every rejection with `rejection: 'throw'`, unless
+ * the option `exception` makes another. Its response is the problem document, and it has the status of the rejection,
+ * such as 429.
  *
  * @example
  * ```ts

@@ -12,9 +12,9 @@ import { setStage, stageOf } from './judged.js';
 import { MessageExchange } from './nest-exchange.js';
 
 /**
- * Releases a permit when the handler of a message (WebSockets, RPC) or of a GraphQL subscription ends.
- * `@ConcurrencyLimit` binds this interceptor. Bind it yourself if the concurrency limit is one of the module's
- * `limiters`.
+ * Releases permits, and settles metered costs, when the handler of a message (WebSockets, RPC) or of a GraphQL
+ * subscription ends. `@ConcurrencyLimit`, and `@RateLimit` with a meter as its cost, bind this interceptor. Bind it
+ * yourself if such a limit is one of the module's `limiters`.
  *
  * @example
  * ```ts

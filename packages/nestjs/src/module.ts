@@ -60,6 +60,8 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   /**
    * The module with options from other providers.
    *
+   * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`. Errors of `useFactory`, and wrong options that it
+   * returns, are thrown when the app is created
    * @example
    * ```ts
    * import { rateLimit, SpillwayModule } from '@spillway/nestjs';
@@ -90,13 +92,14 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and by default its
-   * store settings. When the app closes, the shapers are closed after the server has stopped.
+   * store settings; shapers don't get its `onStoreError`. When the app closes, the shapers are closed after the server
+   * has stopped.
    *
    * To use them in several modules, keep the returned module, import it in one module, and list it in that module's
    * `exports`. Two features that declare the same name share its count in the store, but not its queue.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` or a shaper's function does.
-   * Errors that concern the store are thrown when the app is created
+   * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, and as `createLimiter`, `createLimiters` or a
+   * shaper's function does. Errors that concern the store are thrown when the app is created
    * @example
    * ```ts
    * import { Module } from '@nestjs/common';

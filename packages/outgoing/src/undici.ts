@@ -86,7 +86,7 @@ class WaitController implements Controller {
   resume(): void {}
 }
 
-/** Resolves when the response headers have arrived and were handled, or when the call has failed. */
+/** Resolves when the response headers have arrived and were handled, or when the call was upgraded or has failed. */
 async function dispatchInSlot(
   dispatch: Dispatch,
   call: Dispatcher.DispatchOptions,

@@ -27,8 +27,8 @@ export interface PrometheusObserver extends Observer {
  * An observer for the option `observers`. Use one for all guards of a process. Labels have few values, such as limiter
  * names, and are never keys.
  *
- * @throws SpillwayError `SPW_OPTION_UNKNOWN`, and `SPW_OPTION_INVALID` if the prefix can't start a metric name, or the
- * registry already has these metrics
+ * @throws SpillwayError `SPW_OPTION_UNKNOWN`, and `SPW_OPTION_INVALID` if the prefix can't start a metric name,
+ * `register` is not a registry, or it already has these metrics
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';

@@ -28,7 +28,10 @@ const KINDS: Readonly<Record<string, string>> = {
  */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
-/** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */
+/**
+ * The messages of Redis 6.2 to 8 and Valkey if the user may not run a command or access a key, directly or in the
+ * script.
+ */
 const DENIED =
   /^-?NOPERM\b|ACL failure in script|user executing the script can't|no permissions? to/i;
 /**
@@ -59,7 +62,7 @@ const SERVER_WIDE: ReadonlySet<string> = new Set([
   'noreplicas',
 ]);
 
-/** The error of a failed call. It is unknown whether the call was charged. */
+/** The error of a failed call. The call may have been charged. */
 export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);

@@ -33,8 +33,8 @@ import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
 /**
- * How long a rejection is cached on a Cluster. The time is short, because the charges that caused the rejection may be
- * refunded a moment later, if another slot rejects their group.
+ * How long a rejection is cached at most on a Cluster. The time is short, because the charges that caused the rejection
+ * may be refunded a moment later, if another slot rejects their group.
  */
 const DENIALS_LAST_US = 1_000_000;
 

@@ -47,7 +47,10 @@ export class Service {
     this.store = stateStore(this.backend);
   }
 
-  /** Answers a JSON text with a JSON text. An invalid call gets an error as its reply. Rejects if the object fails. */
+  /**
+   * Answers a JSON text with a JSON text. A call that fails with a `SpillwayError` gets it as its reply. Rejects with
+   * any other error.
+   */
   async handleCall(text: string): Promise<string> {
     try {
       const call = readCall(text);

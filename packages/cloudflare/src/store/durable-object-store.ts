@@ -64,7 +64,7 @@ export interface DurableObjectStore extends Store {
 /**
  * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has its own object, which decides all
  * limits of the key atomically and stores the result before it answers. If a request has several keys, several objects
- * decide. If one of them rejects, the charges in the others are refunded.
+ * decide. If one of them rejects or fails, the charges in the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`, or its `jurisdiction('eu')`, which keeps the objects in the EU
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

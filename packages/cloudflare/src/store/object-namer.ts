@@ -3,7 +3,7 @@ import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { encodeName } from '@spillway/core/store';
 
-/** 16 bytes are enough that nobody can find two keys with the same digest. */
+/** With 16 bytes, finding two keys with the same digest takes about 2^64 hashes. */
 const BYTES = 16;
 
 /** Names the object of a key by a digest of the key: HMAC-SHA-256 if there is a secret, otherwise SHA-256. */

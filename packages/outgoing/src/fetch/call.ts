@@ -32,7 +32,7 @@ export interface WebInit {
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
   /**
-   * How the call waits for its slot. The name is not `priority`, because `RequestInit` has a `priority` with another
+   * The priority and cost of the call. The name is not `priority`, because `RequestInit` has a `priority` with another
    * meaning.
    */
   readonly pace?: CallPace<string> | undefined;
@@ -80,7 +80,7 @@ declare const URL: new (url: string) => { readonly host: string };
  * Reads and copies the arguments of `fetch`. As with `fetch`, the caller may change them afterwards, even while the
  * call waits for its slot.
  *
- * @throws TypeError if `fetch` would throw one for these arguments
+ * @throws TypeError if `fetch` would throw one for this address, method or headers
  */
 export function readCall(input: unknown, withPace: WebInit | undefined): Call {
   const { Request } = hostClasses();

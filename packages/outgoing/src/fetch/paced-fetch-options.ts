@@ -46,13 +46,16 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    * 0 to 1. Default 0.2.
    */
   readonly jitter?: number | undefined;
-  /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
+  /**
+   * Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there are no valid `RateLimit` headers. Default
+   * false.
+   */
   readonly xRateLimit?: boolean | undefined;
   /** The function that makes the calls. Default: the global `fetch`. */
   readonly fetch?: HostFetch | undefined;
-  /** Called for each pause that this process caused. */
+  /** Called for each pause that a response in this process caused, once the store has saved it. */
   readonly onPause?: ((event: PauseEvent) => void) | undefined;
-  /** Called when the shaper could not pause, or when `onPause` or `random` fails. */
+  /** Called when the shaper could not set or read a pause or a wait, or when `onPause` or `random` fails. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** Logs faults if `onFault` is not set, at most once a minute. Default: the console. */
   readonly logger?: Logger | false | undefined;

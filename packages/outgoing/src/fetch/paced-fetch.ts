@@ -19,12 +19,16 @@ import { markRedirected, redirectedCall } from './redirects.js';
  *   `Retry-After` is handled like a 429, because GitHub limits rates with it.
  * - A 429 without these headers pauses the key until the reset in the `RateLimit` headers. If a 429 or 503 states no
  *   time, the pause lasts 1 s, doubled with each such rejection in a row.
+ * - These pauses last at least one period of the shaper, and at most `maxPause`.
  * - If the `RateLimit` headers (drafts 6 to 11) of any other response show no remaining units, the key is paused until
- *   the reset.
+ *   about the reset. It is also paused if further calls wait, and calls in flight may use up the remaining units. A
+ *   reset before the shaper's own pace uses up the units causes no pause.
  *
  * Calls take the arguments of `fetch`, plus `pace` with the priority and cost of the call. A signal also aborts the
- * wait for the slot. If a call gets no slot, it rejects as `shaper.schedule` does. Addresses without a host, such as
- * `data:`, need no slot. Redirects are followed as in `fetch`, but each hop waits for a slot of its target host.
+ * wait for the slot. If a call gets no slot, it rejects as `shaper.schedule` does; if a retry gets none, the call ends
+ * with the result before it. Addresses without a host, such as `data:`, need no slot. Redirects are followed as in
+ * `fetch`, but each hop waits for a slot of its target. In browsers, and with `integrity`, the runtime follows
+ * redirects without slots.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`. A call rejects with `SPW_KEY_INVALID` if `key`
  * returns an invalid key.
@@ -85,7 +89,7 @@ class PacedCall {
   /**
    * Directs the next try to the target of a redirect. Returns false if the result is not a redirect to follow.
    *
-   * @throws TypeError for redirects that make `fetch` reject
+   * @throws TypeError for redirects that make `fetch` reject; SpillwayError `SPW_KEY_INVALID` if the new key is invalid
    */
   private followRedirect(result: TryResult): boolean {
     if (!('response' in result) || !result.response?.headers) return false;

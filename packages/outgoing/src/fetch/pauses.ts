@@ -164,8 +164,8 @@ export class Pauses {
   }
 
   /**
-   * The time until the reset of the limit with the fewest units left. Undefined for a 503, because a 503 says nothing
-   * about a quota.
+   * The time until the reset of the limit with the fewest units left. Undefined if no limit is stated, and for a 503,
+   * because a 503 says nothing about a quota.
    */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
@@ -268,7 +268,7 @@ const RESOLVED: Promise<void> = Promise.resolve();
 
 /**
  * If the slot of a call comes before the store has answered, the call waits for the answer, for at most this part of a
- * period.
+ * period, and at most {@link FRESH_MS}.
  */
 const PATIENCE = 1 / 4;
 

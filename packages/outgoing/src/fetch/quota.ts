@@ -15,9 +15,9 @@
  * 4. *The pace is a wait, too.* At its own pace, the shaper needs some time to start the calls for the remaining units
  *    and one more. If the window ends within that time, no pause is needed.
  *
- * The third correction is wrong if other clients use the same quota, or if a call costs several units. Then the server
- * rejects calls. After a second rejection within thirty windows, each wait gets a margin for thirty windows. Each
- * rejection in that time multiplies the margin, and the time begins again.
+ * The third correction is wrong if other clients use the same quota, if a call costs several units, or if the shaper
+ * has a `burst` above 1. Then the server rejects calls. After a second rejection within thirty windows, each wait gets
+ * a margin for thirty windows. Each rejection in that time multiplies the margin, and the time begins again.
  */
 
 import type { Remaining } from './response-headers.js';

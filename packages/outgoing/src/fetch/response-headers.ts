@@ -51,7 +51,10 @@ export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | 
   return instant === undefined ? undefined : Math.max(0, instant - serverTimeMs(headers, nowMs));
 }
 
-/** The time of the server's clock, which the dates in its headers refer to. It can differ from ours by minutes. */
+/**
+ * The time of the server's clock, which the dates in its headers refer to; our time without a `Date` header. The two
+ * can differ by minutes.
+ */
 function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }
@@ -84,8 +87,8 @@ function onlyQuota(headers: ResponseHeaders): number | undefined {
 }
 
 /**
- * Reads the header of drafts 8 to 11, such as `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored,
- * because they state no time.
+ * Reads the header of drafts 8 to 11, such as `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `r` or `t` are
+ * ignored, because they don't state units and a time.
  */
 function readList(field: string): readonly Remaining[] | undefined {
   return parseList(field)?.flatMap(({ name, parameters }) => {
@@ -129,7 +132,7 @@ function readSeparateHeaders(
   const areSeconds = reset < 1e11;
   const resetMs = areSeconds ? reset * 1000 : reset;
   const seconds = Math.max(0, resetMs - serverTimeMs(headers, nowMs)) / 1000;
-  // Both dates, the reset and the `Date` header, are cut to whole seconds.
+  // The `Date` header is cut to whole seconds, and so is a reset in seconds since the epoch.
   return onlyLimit(units, seconds, limit, areSeconds ? 2 : 1) ?? [];
 }
 

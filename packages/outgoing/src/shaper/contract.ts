@@ -16,7 +16,7 @@ export interface Reservation {
   cancel(): void;
 }
 
-/** A rejected reservation. Nothing was taken. */
+/** A rejected reservation. Nothing was taken, unless the store took a slot and its answer was lost. */
 export interface Unreserved {
   readonly allowed: false;
   readonly key: string;
@@ -26,15 +26,18 @@ export interface Unreserved {
    */
   readonly reason: 'wait' | 'blocked' | 'closed' | 'store-error';
   /**
-   * How long the wait would have been, in milliseconds. For `blocked`, the time until the block ends; for `closed` and
-   * `store-error`, Infinity.
+   * How long the wait would have been, in milliseconds. For `blocked`, the time until the block ends, or Infinity if it
+   * has no end; for `closed` and `store-error`, Infinity.
    */
   readonly wouldWaitMs: number;
 }
 
 /** How waiting jobs are ranked. */
 export interface WaitOptions {
-  /** Jobs with a higher priority overtake waiting jobs of the same key and cost in this process. Default 0. */
+  /**
+   * A finite number. Jobs with a higher priority overtake waiting jobs of the same key and cost in this process.
+   * Without `maxConcurrent`, they overtake only jobs that can still start within `maxWait`. Default 0.
+   */
   readonly priority?: number | undefined;
 }
 
@@ -64,8 +67,9 @@ export interface ScheduleOptions<Pace extends string = never>
 export interface RunningJob<Pace extends string = never> {
   /**
    * Corrects the cost of the job when its real units are known. Units above the cost are charged, and delay later jobs
-   * by at most `maxWait`. Unused units are given back, unless a later slot of the same pace is already taken. With
-   * several paces, only those that `units` names are corrected. Each pace can be settled once; later calls do nothing.
+   * by at most `maxWait`. Unused units are given back, unless a later slot of the same key and pace is already taken.
+   * With several paces, only those that `units` names are corrected. Each pace can be settled once; later calls for it
+   * do nothing.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    * for an unknown pace
@@ -81,7 +85,10 @@ export interface ShaperStats {
   readonly running: number;
   /** With `maxConcurrent`: jobs that run in all processes; null if the store does not answer. */
   readonly runningInFleet?: number | null;
-  /** When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. */
+  /**
+   * When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. The wait for a
+   * permit is not included.
+   */
   readonly nextStartMs: number | null;
   /** When the pause of the key ends, in milliseconds since the epoch; null without a pause. */
   readonly pausedUntilMs: number | null;
@@ -101,8 +108,8 @@ export interface Drained {
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
   /**
-   * Units per window, as declared or as set live. With several paces, this is the limit of the pace with the longest
-   * time per unit.
+   * Units per window, as declared or as set live; a billion without a pace. With several paces, this is the limit of
+   * the pace with the longest time per unit.
    */
   readonly limit: number;
   /** The window of the pace that {@link limit} describes, in milliseconds. */
@@ -120,13 +127,15 @@ export interface Shaper<Pace extends string = never> {
   /** How many jobs of a key may run at once, as declared or as set live; Infinity without `maxConcurrent`. */
   readonly maxConcurrent: number;
   /**
-   * Reserves the next slot, if its wait is at most `maxWait`. Rejects with `SPW_SHAPER_RESERVE` if the shaper has
-   * `maxConcurrent`, because the shaper cannot know when the work of a reservation ends.
+   * Reserves the next slot, if its wait is at most `maxWait`. Rejects for invalid arguments, and with
+   * `SPW_SHAPER_RESERVE` if the shaper has `maxConcurrent`, because the shaper cannot know when the work of a
+   * reservation ends.
    */
   reserve(key: string, options?: ShaperCost<Pace>): Promise<Reservation | Unreserved>;
   /**
-   * Tries the keys in this order, and reserves the next slot of the first key whose wait is at most `maxWait`. Rejects
-   * like {@link reserve}, and with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
+   * Tries the keys in this order, and reserves the next slot of the first key whose wait is at most `maxWait`. If there
+   * is none, resolves to the rejection with the shortest wait. Rejects like {@link reserve}, and with
+   * `SPW_GROUP_TOO_LARGE` for more than 1,000 different keys.
    */
   reserveFirst(
     keys: readonly string[],
@@ -169,8 +178,9 @@ export interface Shaper<Pace extends string = never> {
    */
   stats(key: string): ShaperStats | Promise<ShaperStats>;
   /**
-   * Holds back all starts of the key for this time, in every process. Another pause can extend it, but never shorten
-   * it. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and sends the
+   * Holds back all starts of the key for this time (0 to 24 h), in every process. Other processes may still start jobs
+   * for about 50 ms, and reservations keep their slots. Another pause can extend this one, but never shorten it.
+   * Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and sends the
    * pause again while it lasts.
    *
    * @param by who or what pauses, shown as {@link ShaperStats.pausedBy}, and cut to 256 UTF-16 units
@@ -180,12 +190,13 @@ export interface Shaper<Pace extends string = never> {
   onIdle(): Promise<void>;
   /**
    * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets waiting jobs start. Resolves when all jobs have
-   * ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
+   * ended or `timeout` (0 to 24 h) has passed, and no call to the store is pending. Jobs that still wait after
+   * `timeout` are rejected as by {@link close}.
    */
   drain(timeout: Duration): Promise<Drained>;
   /**
-   * Rejects all waiting jobs and cancels their slots. Resolves when all running work has ended, however long that
-   * takes.
+   * Rejects all waiting and new jobs, and cancels their slots. Resolves when all running work has ended, however long
+   * that takes.
    */
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /** A binary heap from which any item can be removed in logarithmic time. */
 
 export class Heap<Item> {
-  /** No item goes before its parent, which is at (index - 1) / 2. */
+  /** No item goes before its parent, which is at (index - 1) / 2, rounded down. */
   private readonly items: Item[] = [];
   private readonly indexes = new Map<Item, number>();
   private readonly goesBefore: (item: Item, other: Item) => boolean;

@@ -6,7 +6,8 @@
  *    due, it gets the slot and a permit in one call.
  * 2. *Waiting.* The job waits for its start in the {@link Schedule}. If a pause or an outage voids its slot, the queue
  *    asks the store for another one.
- * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused.
+ * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused, unless an earlier answer
+ *    covers this start.
  * 4. *Start*, or expiry: a job that could not start in time is rejected.
  *
  * {@link JobQueue.runDue} does what is due. A timer, each answer and each change call it.
@@ -29,7 +30,10 @@ import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots
  */
 const SLACK_US = 1_000_000;
 
-/** How long to wait after a rejection or a failure before asking the store again for slots of accepted jobs. */
+/**
+ * Without `maxConcurrent`: how long to wait at least after a rejection or a failure before asking the store again for
+ * slots of accepted jobs.
+ */
 const REFILL_PAUSE_US = 50_000;
 
 /** The most slots that are requested at once for accepted jobs. A Redis store grants them in one call. */
@@ -66,7 +70,9 @@ export class JobQueue {
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
   private contendedUntilUs = -Infinity;
-  /** The time since which no permit was free for a job; Infinity if the last job got one. */
+  /**
+   * The time since which no permit was free for a job; Infinity if the last job got one, or if no job waits for one.
+   */
   private lacksPermitSinceUs = Infinity;
   private booking: Booking | undefined;
   /** Whether a booking was given up during the present wait for a permit. */
@@ -76,7 +82,7 @@ export class JobQueue {
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** How many calls for slots are pending, including those for jobs that were aborted meanwhile. */
+  /** How many calls for slots of new jobs are pending, including those for jobs that were aborted meanwhile. */
   private pendingTakes = 0;
   private isChecking = false;
   private lastStartUs = -Infinity;
@@ -112,8 +118,8 @@ export class JobQueue {
   }
 
   /**
-   * The next time at which {@link runDue} has something to do or the queue becomes idle. Infinity if the queue waits
-   * for an answer.
+   * The next time at which {@link runDue} has something to do or the queue becomes idle. Infinity if the queue only
+   * waits for an answer.
    */
   dueUs(nowUs: number): number {
     const { pause } = this;
@@ -148,7 +154,7 @@ export class JobQueue {
 
   /**
    * Accepts a job if there is a slot for it, or if there is `maxConcurrent`. Otherwise calls `onRejected` with the
-   * answer of the store.
+   * answer of the store, unless the job was aborted meanwhile.
    */
   enqueue(job: Job, onRejected: (answer: SlotAnswer) => void): void {
     const { schedule, slots, key } = this;
@@ -225,7 +231,7 @@ export class JobQueue {
     return startUs;
   }
 
-  /** Adds a slot for the next job. If no job needs the slot, cancels it in the store. */
+  /** Adds a slot for the next job. Then cancels slots that no job needs. */
   addSlot(slot: Slot): void {
     for (const pace of this.localPaces) pace.uncount(slot);
     this.schedule.addSlot(slot);
@@ -429,7 +435,7 @@ export class JobQueue {
     const { slots } = this;
     this.isRefilling = true;
     this.giveUpUselessBooking();
-    // Nothing else is awaited with a store in memory, so a job starts at once.
+    // With a store in memory, nothing is awaited before the first take, so a job starts at once.
     const booked = this.mayBook ? await this.book(this.permits as Permits) : undefined;
     if (booked && booked.waitUs > 0) {
       this.isRefilling = false;
@@ -485,8 +491,8 @@ export class JobQueue {
    * How many slots to take at once. With `maxConcurrent`, this is at most the number of free permits, or half of it if
    * other processes want permits too.
    *
-   * @param running how many permits are taken in all processes; undefined before the first take, and if the last slot
-   * was taken with a reused permit
+   * @param running how many permits are taken in all processes; undefined before the first take, if the last slot was
+   * taken with a reused permit, and if the store failed
    * @param taken how many slots were just taken
    */
   private maxRefill(running: number | undefined, taken: number): number {
@@ -530,8 +536,8 @@ export class JobQueue {
         this.hasGivenUp = false;
       } else {
         permit?.release();
-        // The slot may not be due yet. If a permit may have been granted, it was given back, and a late release could
-        // also end another permit of the same name.
+        // If the slot was only not due yet, the booking is kept. If a permit may have been granted, it was given back.
+        // Then the booking ends too, because a late release could also end a later permit with the same lease.
         const isTaken = failure !== undefined || answers.every(({ allowed }) => allowed);
         if (!isTaken) this.booking ??= booking;
         else if (booking) permits.endBooking(key, booking.lease);
@@ -544,7 +550,10 @@ export class JobQueue {
     });
   }
 
-  /** How many more units of each pace could be taken within `maxWait` if no other process took any. */
+  /**
+   * How many more units of each pace could be taken within the longest wait of the step's rule if no other process took
+   * any.
+   */
   private roomAfter({ steps, answers, isUnknown }: SlotAnswer): readonly number[] {
     return steps.map((step, at) => {
       const rule = step.rule as QueueRule;
@@ -623,8 +632,9 @@ export class JobQueue {
   }
 
   /**
-   * Notices that the store has lost its data, because the new slot comes before slots granted earlier. From then on,
-   * the queue delays all slots of the store by the same time, so that they come after the earlier ones.
+   * Checks whether the store has lost its data: then the new slot comes before slots granted earlier. If so, the queue
+   * delays all slots of the store by the same time until it has no slots left, so that they come after the earlier
+   * ones.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.

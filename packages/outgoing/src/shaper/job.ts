@@ -27,7 +27,9 @@ export class Job {
   readonly cost: Cost;
   readonly priority: number;
   readonly order: number;
-  /** If an accepted job has not started by this instant of the process's clock, it is rejected. */
+  /**
+   * An accepted job must start by this instant of the process's clock. Otherwise its queue rejects it some time later.
+   */
   deadlineUs: number = Infinity;
   /** Resolves when the slot of the job has come; rejects if the job is rejected or aborted before. */
   readonly ready: Promise<void>;

@@ -16,7 +16,10 @@ export class KeyPause {
    */
   private ownUs = -Infinity;
   private sendUntilUs = -Infinity;
-  /** When to resend the pause that the store failed to save; Infinity if the store has it, or a call is pending. */
+  /**
+   * When to resend the pause that the store failed to save; Infinity if there is none, the store has it, or a call is
+   * pending.
+   */
   private resendUs = Infinity;
   private pendingCalls = 0;
   private readonly key: string;

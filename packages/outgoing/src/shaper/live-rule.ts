@@ -61,7 +61,7 @@ export class LiveRule<R extends Rule> {
 
   /**
    * The rule for a key. As in guards, an override of the key comes first, then its plan, then live numbers for all
-   * keys.
+   * keys. Of these live numbers, a `factor`, or numbers with `allPlans`, also change plans.
    */
   ruleFor(key: string): RuleInForce<R> {
     const { control } = this.client;

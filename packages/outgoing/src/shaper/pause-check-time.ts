@@ -1,4 +1,7 @@
-/** When to check for a pause before a start: as late as possible, but early enough for the answer to arrive. */
+/**
+ * When to check for a pause before a start: early enough for the answer to arrive and, while a pause is likely, as late
+ * as possible.
+ */
 
 /**
  * The usual time from a check to the start. One check covers all jobs of a key that this process starts in that time.

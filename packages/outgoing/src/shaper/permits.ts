@@ -15,13 +15,16 @@ import type { PendingCalls } from './pending-calls.js';
 type Upkeep = ReturnType<NonNullable<Machine['upkeep']>>;
 
 /**
- * A process reuses a permit for at most this many further jobs, and for at most this long. Then other processes get
- * their turn.
+ * A process reuses a permit for at most this many further jobs, and starts them at most this long after it got the
+ * permit. Then other processes get their turn.
  */
 const MAX_REUSES = 10;
 const MAX_REUSE_US = 1_000_000;
 
-/** How long to wait after a rejection before asking again: a fraction of the run time of a job, within these bounds. */
+/**
+ * How long to wait after a rejection before asking again, on average: a fraction of the run time of a job, within these
+ * bounds.
+ */
 const POLL_PART = 1 / 4;
 const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
@@ -66,8 +69,8 @@ const MIN_GIVE_UP_US = 10_000_000;
 const BOOKING_RULE: LeasesRule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
 
 /**
- * How long a process leaves a released permit to others before it asks for one again: this fraction of the time it held
- * the permit, up to a maximum.
+ * How long a process leaves a released permit to others before it asks for one again, if no others have taken permits
+ * lately: this fraction of the time it held the permit, up to a maximum.
  */
 const COURTESY_PART = 1 / 25;
 const MAX_COURTESY_US = 50_000;
@@ -204,7 +207,8 @@ export class Permits {
     const answered = this.client.ask(steps, (answers) => {
       const [{ used, failure }] = answers as readonly [LeasesAnswer];
       const isHeld = answers.every(({ allowed }) => allowed);
-      // The store may have booked the permit, although the answer was lost. One of two leases may have expired.
+      // The store may have booked the permit, although the answer was lost. Of the two leases of a booking, one may
+      // have expired.
       if (!isHeld && (failure || bookedUs > 0)) this.endBooking(key, lease);
       // If permits are free beside the booking of another process, this process takes one without a booking.
       const takesNow = isHeld ? used <= limit : failure !== undefined || used < limit;

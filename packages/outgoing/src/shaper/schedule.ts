@@ -118,7 +118,9 @@ export class Schedule {
     return this.missing((one, other) => sumOf(other.cost) - sumOf(one.cost), max);
   }
 
-  /** The costs of jobs without a slot, in order of rank; at most `max` costs. */
+  /**
+   * The costs of jobs without a slot, grouped by cost, the cost of the highest-ranked job first; at most `max` costs.
+   */
   nextCosts(max: number): readonly Cost[] {
     const rank = (one: CostClass, other: CostClass): number =>
       goesBefore(one.byRank.first as Job, other.byRank.first as Job) ? -1 : 1;

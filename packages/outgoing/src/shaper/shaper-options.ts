@@ -28,7 +28,8 @@ import { durationBetween } from '@spillway/core/store';
 /** The numbers of one pace. */
 export interface PaceNumbers {
   /**
-   * Units per window: an integer from 1 to 1,000,000,000. Units start one by one: with 4 per second, one every 250 ms.
+   * Units per window: an integer from 1 to 1,000,000,000. Apart from `burst`, units start one by one: with 4 per
+   * second, one every 250 ms.
    */
   readonly limit: number;
   /** A duration such as `'1s'`, from 1 ms to 400 days. */
@@ -44,7 +45,8 @@ export interface PaceNumbers {
 export interface QueueOptions {
   /**
    * Name in the store: 1 to 64 printable ASCII characters, counting the suffix that the shaper appends (`/permits`, or
-   * `/` and a pace's name). Required with a store. Default: the numbers, as in `4-per-1s`.
+   * `/` and a pace's name). Required with a store. Default: the numbers, as in `4-per-1s` or `2-at-once`, or the names
+   * of the paces, joined by `+`.
    */
   readonly name?: string | undefined;
   /**
@@ -57,15 +59,16 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. A job that was accepted, but has
-   * not started within this time, is rejected then. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once, except with `maxConcurrent`,
+   * because its wait is then unknown. A job that was accepted, but has not started within this time, is rejected 50 ms
+   * later, or one unit's time later if that is longer. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys, 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Returns other numbers for a key. If it fails or omits a number, the declared one applies. Called often, so it must
-   * be fast.
+   * Returns other numbers for a key. The declared numbers apply if it fails or returns an invalid number, and in place
+   * of numbers that it omits. Called often, so it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
@@ -112,20 +115,24 @@ export interface ShaperSettings
   extends Omit<KeyedLimiterOptions<Store>, 'onStoreError' | 'denialCache'>,
     Pick<HintOptions, 'random'> {
   /**
-   * When the store fails, `local` (default) continues in this process at `localShare` of the pace, and `deny` rejects
-   * jobs that have no slot yet.
+   * When the store fails, `local` (default) continues in this process at `localShare` of the pace. `deny` grants no
+   * slots: reservations and jobs that need one are rejected at once. With `maxConcurrent`, jobs instead wait for the
+   * store, for at most `maxWait`.
    */
   readonly onStoreError?: 'local' | 'deny' | undefined;
   /**
-   * With `onStoreError: 'local'`: this process's share of the pace while the store fails, above 0 up to 1. Required
-   * with an asynchronous store.
+   * With `onStoreError: 'local'`: this process's share of the pace and of `maxConcurrent` while the store fails, above
+   * 0 up to 1. Required with an asynchronous store.
    */
   readonly localShare?: number | undefined;
-  /** Live settings: `limit`, `window`, `factor` and blocked keys. Others do not apply to shapers. Default: none. */
+  /**
+   * Live settings: `limit`, `window`, `factor`, `allPlans` and blocked keys. Others do not apply to shapers. Default:
+   * none.
+   */
   readonly control?: Control | undefined;
   /**
-   * Called for each job that starts or is rejected, and for each reservation. Hash the key before you log it: see
-   * `Observer`.
+   * Called for each job that starts or is rejected, and for each reservation, but not for rejections by a closed
+   * shaper. Hash the key before you log it: see `Observer`.
    */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
 }

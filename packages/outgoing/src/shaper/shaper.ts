@@ -66,20 +66,24 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * starts within `maxWait`. If a pause or an outage prevents that, the job is rejected with `SPW_SHAPER_WAIT`.
  *
  * With `maxConcurrent`, at most that many jobs of a key run at once, in all processes, and priority is strict. With
- * `paces`, a job starts when all of them allow it. When the store fails, this process keeps `localShare` of the pace.
+ * `paces`, a job starts when all of them allow it. When the store fails, this process by default keeps `localShare` of
+ * the pace.
  *
- * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
- * that are rejected because the shaper was closed, cause no decision.
+ * Observers get a decision for each job that starts or is rejected, and for each reservation; `reserveFirst` causes one
+ * for each key that it tries. Jobs that are aborted while they wait cause no decision. Jobs and reservations that are
+ * rejected because the shaper was closed cause none either.
  *
- * Methods that return promises also reject for invalid arguments:
+ * Methods that return promises also reject in these cases; `stats` throws instead:
  *
  * - a key that is not a string of 1 to 8,192 UTF-16 units (`SPW_KEY_INVALID`),
  * - a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`),
- * - more than 1,000 keys of `reserveFirst` (`SPW_GROUP_TOO_LARGE`),
+ * - no keys (`SPW_KEY_INVALID`), or more than 1,000 different keys (`SPW_GROUP_TOO_LARGE`), of `reserveFirst`,
+ * - another wrong argument or option (`SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`),
  * - `reserve` and `reserveFirst` with `maxConcurrent` (`SPW_SHAPER_RESERVE`).
  *
  * `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and `SPW_SHAPER_CLOSED`, and with
- * the reason of its signal. If the store fails and `onStoreError` is `deny`, it rejects with `SPW_STORE_UNAVAILABLE`.
+ * the reason of its signal. If the store fails and `onStoreError` is `deny`, it rejects with `SPW_STORE_UNAVAILABLE`;
+ * with `maxConcurrent`, it rejects with `SPW_SHAPER_WAIT` after `maxWait`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

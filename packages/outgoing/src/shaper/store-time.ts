@@ -3,7 +3,7 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Clocks drift and are adjusted, so answers are forgotten 10 to 20 s after they arrived. */
+/** Clocks drift and are adjusted, so an answer is used for 10 to 30 s, or longer if no newer one arrives. */
 const MEMORY_US = 10_000_000;
 
 /** No store has so many servers at once. If more are known, most of them no longer exist, so all are dropped. */

@@ -240,7 +240,8 @@ class GroupCall implements ScriptCall {
 
   /**
    * Handles groups that were late by the server's clock, so nothing was charged for them. If the deadline has not
-   * passed in this process, the server's clock was changed. Its offset is now known, so the groups are sent once more.
+   * passed in this process, the server's clock was changed. Its offset is now known, so the groups are sent once more,
+   * except background groups.
    */
   private afterLate(late: readonly Group[], receivedUs: number): void {
     const isInTime = receivedUs < this.deadlineUs;
@@ -264,8 +265,8 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest one of its groups, so that no group is rejected too early. Groups without a
- * deadline, such as releases, are left out.
+ * The deadline of a call: the latest one of its groups, so that no group is rejected too early. Groups of only such
+ * steps as refunds and releases are left out, because they are never late.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

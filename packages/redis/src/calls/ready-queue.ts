@@ -37,8 +37,8 @@ export class ReadyQueue {
   /**
    * Resolves as soon as the client is ready.
    *
-   * @throws SpillwayError `SPW_STORE_TIMEOUT` if the client is still connecting at the deadline;
-   *   `SPW_STORE_UNAVAILABLE` immediately if it is neither ready nor connecting; `SPW_STORE_ERROR` if it throws
+   * @throws SpillwayError `SPW_STORE_TIMEOUT` if the client is not ready by the deadline; `SPW_STORE_UNAVAILABLE` as
+   *   soon as it is neither ready nor connecting; `SPW_STORE_ERROR` if it throws
    */
   wait(deadlineUs: number): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -2,8 +2,8 @@ import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
 /**
- * A reply is used for 10 to 20 s, or longer if no newer ones arrive. Clocks drift and are adjusted, so older replies
- * are forgotten.
+ * A reply is used for 10 to 20 s, or longer if newer ones are rare. Clocks drift and are adjusted, so older replies are
+ * forgotten.
  */
 const MEMORY_US = 10_000_000;
 

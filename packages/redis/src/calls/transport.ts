@@ -60,7 +60,8 @@ export class Transport {
   /**
    * Resolves as soon as a call can be sent. Check {@link isReady} again before sending.
    *
-   * @throws SpillwayError `SPW_STORE_TIMEOUT` after the deadline, `SPW_STORE_UNAVAILABLE`
+   * @throws SpillwayError `SPW_STORE_TIMEOUT` after the deadline, `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_ERROR` if the
+   * client throws
    */
   ready(deadlineUs: number): Promise<void> {
     this.wasAway = true;
@@ -141,8 +142,8 @@ export class Transport {
   }
 
   /**
-   * Resends the call with the script's text if the server does not know the script (new server, failover, SCRIPT
-   * FLUSH). No other error leads to a resend, because only this one proves that nothing was run.
+   * Resends the call if the server does not know the script (new server, failover, SCRIPT FLUSH). No other error leads
+   * to a resend, because only this one proves that nothing was run.
    */
   private async afterError(error: unknown, call: ScriptCall, node: string): Promise<void> {
     let reply: unknown;
@@ -166,7 +167,8 @@ export class Transport {
    * Runs a script on a server that does not know it. Of concurrent calls, only one carries the text, and the others
    * wait for it.
    *
-   * @throws SpillwayError `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_TIMEOUT` if the call with the text gets no reply
+   * @throws SpillwayError `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_TIMEOUT` if the call with the text gets no reply; also
+   * the client's errors
    */
   private async loadScript(call: ScriptCall, node: string): Promise<unknown> {
     const { client, loads } = this;
@@ -224,7 +226,7 @@ const MIN_ACTION_INTERVAL_US = 60_000_000;
 const MAX_NODES = 1_000;
 
 interface Connection {
-  /** When the oldest unanswered call was sent; 0 if there is none. */
+  /** When the first call after the last reply was sent; 0 if there is none. */
   unansweredSinceUs: number;
   actedUs: number;
   nextError: SpillwayError | undefined;
@@ -241,8 +243,8 @@ export class Silence {
   }
 
   /**
-   * Call this after sending to `node`. If the connection seems dead, returns an error, at most once a minute, that says
-   * how to recover.
+   * Call this after sending to `node`. If an earlier check found the connection dead but did not reconnect, returns an
+   * error that says how to recover, at most once a minute.
    */
   sent(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();

@@ -6,8 +6,8 @@ import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.
 
 /**
  * The clients that `redisStore`, `redisControl` and `redisReports` accept: a client of ioredis or iovalkey (one server,
- * Sentinel, Cluster), a client or cluster of node-redis, or the result of {@link fromUpstash}. You still own the
- * client: set its options, open it, handle its errors and close it.
+ * Sentinel, Cluster), a client or cluster of node-redis, the result of {@link fromUpstash}, or your own
+ * {@link RedisClient}. You still own the client: set its options, open it, handle its errors and close it.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 

@@ -44,8 +44,8 @@ export class ClusterOfNodeRedis extends AnyNodeRedis {
   }
 
   /**
-   * Whether the node of these keys (all in one slot) is disconnected. If so, calls must fail, because the client of
-   * this node would queue them without a deadline.
+   * Whether the node of these keys (all in one slot) is disconnected or unknown. If so, calls must fail, because the
+   * client of this node would queue them without a deadline.
    */
   private isAway(keys: readonly string[]): boolean {
     const owner = this.cluster.slots[slotOf(keys[0] ?? '')];

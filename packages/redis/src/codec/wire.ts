@@ -117,7 +117,10 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
   }
 }
 
-/** Whether a step writes nothing: it costs 0, is a `put` without a grant, or is a `hold` with the length 0. */
+/**
+ * Whether a step has no effect, because it costs 0, is a `put` without a grant, or is a `hold` with the length 0. False
+ * for a look with a cost.
+ */
 function onlyLooks(step: Step): boolean {
   if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;

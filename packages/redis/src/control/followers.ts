@@ -72,7 +72,7 @@ export class Following {
   }
 }
 
-/** Decodes the reply of control-followers.lua. Skips entries in the format of a later release. */
+/** Decodes the reply of control-followers.lua. Skips expired entries, and entries in the format of a later release. */
 export function decodeFollowers(reply: unknown): Follower[] {
   const [now, newest, ...texts] = (reply as readonly unknown[]).map(String);
   const followers: Follower[] = [];

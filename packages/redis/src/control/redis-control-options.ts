@@ -24,8 +24,8 @@ export interface RedisControlOptions {
   /** The store's `prefix`. Default `'spw:'`. */
   readonly prefix?: string | undefined;
   /**
-   * Called once when Redis stops answering, when it has lost settings or has invalid ones, and for failed
-   * announcements.
+   * Called once when Redis stops answering, when it has lost or replaced settings or has invalid ones, and for failed
+   * announcements. Default: a warning on the console.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
@@ -53,8 +53,9 @@ export interface Restored {
 
 /**
  * The control that `redisControl` returns, like that of `memoryControl`. The promise of a change resolves when the
- * change is stored in Redis and this process follows it. Promises reject with `SPW_STORE_UNAVAILABLE`,
- * `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
+ * change is stored in Redis. This process then follows it, at the latest after its next poll. Promises reject for wrong
+ * arguments, and with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. After these three, the change
+ * may have been made.
  */
 export interface RedisControl extends Control {
   /**
@@ -63,8 +64,8 @@ export interface RedisControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes the live settings of a limiter, so its declared settings apply again. With `only`, removes just the named
-   * ones. Settings of single keys stay (see `clearKey`).
+   * Removes the live settings of a limiter, so its declared settings, or the live settings of `*`, apply again. With
+   * `only`, removes just the named ones. Settings of single keys stay (see `clearKey`).
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
   /** Blocks a key. Write the key as the limiter counts it: an address is `@` and its canonical text. */

@@ -41,8 +41,9 @@ import { Announcer } from './registry.js';
 import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
- * Live settings for several processes, stored in Redis. From its first request on, each process polls for changes in
- * the background, twice a second. While Redis does not answer, the last settings apply until they expire.
+ * Live settings for several processes, stored in Redis. Each process that has limiters under the control polls for
+ * changes in the background, by default twice a second. While Redis does not answer, the last settings apply until they
+ * expire.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

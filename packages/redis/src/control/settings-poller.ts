@@ -12,7 +12,10 @@ export interface PollerHost {
   storeLostSettings(args: string[]): Promise<unknown>;
   /** Must not throw. */
   onFollow(revision: string): void;
-  /** Called after each poll; must not throw. `isNoted`: Redis still has this process's follower entry. */
+  /**
+   * Called after each poll whose reply was applied; must not throw. `isNoted`: Redis still has this process's follower
+   * entry.
+   */
   onLook(isNoted: boolean): void;
 }
 

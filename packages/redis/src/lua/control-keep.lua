@@ -4,8 +4,8 @@
 -- ARGV: how long they are kept in milliseconds; the revision and the data set of the process; then fields and values.
 -- Stored: fields and values as in the settings, and `!`: `1 revision dataset`. The newest revision wins: a process has
 -- all settings of its revision, so the newest contains every change and deletion that any process knows.
--- Reply: 1 if the process's settings are newer than those kept, 0 if not. Without fields, the caller only asks, and
--- nothing is stored.
+-- Reply: 1 if the process's settings are newer than those kept, and not in Redis already; 0 if not. Without fields, the
+-- caller only asks, and nothing is stored.
 
 local call = redis.call
 local revision = tonumber(ARGV[2])

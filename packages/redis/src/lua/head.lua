@@ -12,9 +12,9 @@
 -- KEYS: one for each step of each group.
 -- ARGV: the deadline, after which nothing is taken (0: none). Then come runs of groups that differ only in keys and
 -- ids. A run has the number of groups, the number of steps in each, and for each step the letter of its algorithm, its
--- operation and its numbers. Then follow, for each group, the ids in its steps (of leases and claims; an empty text for
--- none). If the call is one run of takes of one bucket each, only the numbers follow the deadline: see
--- algorithms/bucket/takes.lua.
+-- operation and its numbers. Then follow, for each group, the ids in its steps (of leases and claims, or the items of
+-- distinct limits; an empty text for none). If the call is one run of takes of one bucket each, only the numbers follow
+-- the deadline: see algorithms/bucket/takes.lua.
 -- Reply: now. Then for each group the words of its steps (see `apply` in each algorithm), or one text that begins with
 -- `!`: an error, or `!late` if the group came after the deadline. A group is never late if it has only PUT, DONE,
 -- NO_PUT, or RECORD under rules with debt.
