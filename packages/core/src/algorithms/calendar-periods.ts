@@ -178,7 +178,7 @@ const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
  * The periods of a key whose billing period is unknown. They start at 0, so they never replace a stored period before
- * its end: only a period that starts later does.
+ * its end.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;

@@ -46,9 +46,10 @@ const NAMES: NamesOf<CalendarOptions> = { timeZone: 1, on: 1 };
  *
  * - Days of 23 and 25 hours count as one day. A day whose midnight does not exist begins when the clocks go forward.
  * - The function that returns the billing period of a request may be async. If it fails, the key's stored period
- *   continues.
+ *   continues. A key without one counts in periods of 31 days.
  * - After the end of a billing period, the limit continues with periods of equal length and reports faults, until the
- *   function returns a later period. If that begins where the earlier one ended, units used in between count in it.
+ *   function returns a later period. If the later period begins where the earlier one ended, units used in between
+ *   count in the later one.
  *
  * @throws SpillwayError `SPW_WINDOW_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -327,8 +328,10 @@ function stepCalendar(
 type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
- * Moves the state to `period` if that begins later than the stored period, or if the stored period has ended. Returns
- * whether the clock went back by more than a period since the state was stored.
+ * Moves the state to `period` if the stored period has ended, or begins more than an hour before `period`. If the two
+ * begin at most an hour apart, the state gets the label and the end of `period`. If the stored period begins after the
+ * end of `period`, the clock was set back: moves the state too, but keeps the count, and returns true. Otherwise
+ * returns false.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
   // A count that began when its billing period was unknown continues in the first known period.

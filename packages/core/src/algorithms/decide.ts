@@ -84,8 +84,8 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
 }
 
 /**
- * The answer to a step for which the store gave none, according to `onStoreError`. If the algorithm fails closed, the
- * step passes only with `'allow'`, and only if it is a `take` or a `look`.
+ * The answer to a step for which the store gave none, according to `onStoreError`. A step passes unless `onStoreError`
+ * is `'deny'` or the step is a `put`. But if the algorithm fails closed, only a `take` or `look` with `'allow'` passes.
  */
 export function unanswered(step: Step, failure: Error): Answer {
   return { allowed: passes(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };

@@ -11,8 +11,9 @@ const MAX_ENTRIES = 10_000;
 const PIECE = 2 ** 15;
 
 /**
- * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. All values other
- * than strings, numbers and bigints are one item, so a client can't avoid or exhaust the limit with them.
+ * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. Null and undefined
+ * are no items. All other values except strings, numbers and bigints are one item, so a client can't avoid or exhaust
+ * the limit with them.
  *
  * @param step its limiter and key are hashed too, because keys share a count in a full memory store
  * @param junk called with the first value of an invalid type

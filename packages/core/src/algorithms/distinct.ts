@@ -29,11 +29,11 @@ const MAX_LIMIT = 10_000;
  * Limits how many distinct items each key touches per window: ids, cards, recipients. An item counts for one window
  * from the request that added it. Requests that repeat it are free and don't extend that time.
  *
- * - `limit` is at most 10,000. `burst`, `cost`, `overage` and calendars are not allowed.
+ * - `limit` is at most 10,000. `burst`, `anchor`, `cost`, `overage`, `penalty` and calendars are not allowed.
  * - A request with several items adds all of them or is rejected. A request with more than 100 distinct items, or a
  *   list of more than 10,000 entries, is rejected (`never`).
- * - Items are stored as 16 bytes of a SHA-256. A value that is not a string, number or bigint is a fault, and all such
- *   values of a key count as one item.
+ * - Items are stored as 16 bytes of a SHA-256. Any value other than a string, number, bigint, null or undefined is a
+ *   fault, and all such values of a key count as one item.
  *
  * At most `limit` items of a key are added in any interval of a window's length.
  *
@@ -239,7 +239,7 @@ function freshOf(places: readonly number[]): number {
 
 /**
  * Before all wanted items pass, some others may have to expire. Returns when the last of these was added; -1 if none
- * must.
+ * must; `nowUs` if a full memory store has no room.
  */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);

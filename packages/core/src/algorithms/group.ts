@@ -11,16 +11,16 @@ export interface UniqueGroup {
 }
 
 /**
- * Merges the steps on one count (see {@link countOf}) into one step with the summed cost. Otherwise each of two steps
- * could fit the limit, although their sum does not. Steps of permits and claims are never merged: several steps on one
- * count stay separate and are applied in order, if none is a `take`.
+ * Merges the steps on one count (see {@link countOf}) into one step with the summed cost (distinct items: the items of
+ * both). Otherwise each of two steps could fit the limit, although their sum does not. Steps of permits and claims are
+ * never merged: several steps on one count stay separate and are applied in order, if none is a `take`.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if
  *
  * - steps that must be merged differ in operation or rule, or are two `put` or two `hold` steps,
  * - a take of a permit or claim is not the only step on its count,
  * - a `hold` has a rule other than `queue` or `lock`, or
- * - a claim is invalid, or the rule of its step is not for claims.
+ * - a step with a `claims` rule is invalid, or a step with a claim or the operation `done` has another rule.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   for (const step of steps) checkStep(step);

@@ -187,7 +187,7 @@ interface LockState {
   current: number;
   /**
    * The number of locks that are not forgotten yet, including a running one. The next lock has the duration at this
-   * index, or the last duration.
+   * index, or the last duration. A long `hold` raises the number further.
    */
   level: number;
   /** When the last lock ended; 0 if none has ended or all are forgotten. */
@@ -273,8 +273,8 @@ function longestUs({ locksUs }: LockRule, { level }: LockState): number {
 }
 
 /**
- * Ends a lock or window whose time has passed, and forgets old locks. If the clock went back so far that the lock or
- * window is impossibly long, shortens it and returns true.
+ * Ends a lock or window whose time has passed, and forgets old locks. If the lock or window is too long for the rule,
+ * shortens it and returns true. Then the clock went back, or the rule now has a shorter lock or window.
  */
 function advance(rule: LockRule, state: LockState, nowUs: number): boolean {
   const { windowUs, forgetUs } = rule;

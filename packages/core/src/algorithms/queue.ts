@@ -216,8 +216,8 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
 }
 
 /**
- * Prepares `state` for the rule: gives its instant the rule's denominator, and raises the instant to now or to the end
- * of a pause. Returns whether the clock went back so far that the state was impossible.
+ * Prepares `state` for the rule: gives its instant the rule's denominator, and raises the instant to now or, during a
+ * pause, to `leadUs` after its end. Returns whether the clock went back so far that the state was impossible.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   if (restOf(state) <= nowUs) resetState(state, nowUs);

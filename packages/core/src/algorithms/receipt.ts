@@ -6,7 +6,7 @@ const UNCHARGED_AT_US = -1;
 
 /**
  * Makes the receipt of a grant of `units` from the store's answer. It includes the receipt of the fallback counters, if
- * they charged too.
+ * they charged. If the store failed, it says that the store charged nothing.
  */
 export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt {
   const { fallbackReceipt, failure } = answer;

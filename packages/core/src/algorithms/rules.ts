@@ -1,4 +1,7 @@
-/** Finds algorithms by name, for code that reads names from a file or the network. Imports all algorithms. */
+/**
+ * Finds algorithms by name, for code that reads names from a file or the network. Imports all algorithms for rate
+ * limits.
+ */
 
 import { oneOf } from '../base/checks.js';
 import type { Algorithm, Anchor, RateAlgorithm, RateRule } from '../contract/rule.js';

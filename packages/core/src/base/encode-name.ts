@@ -15,14 +15,14 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 /** Options of {@link encodeName}. */
 export interface EncodeNameOptions {
   /**
-   * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to every claim id, and to limiter names
-   * and keys longer than 256 UTF-16 units, which are escaped first. With `hide`, it is applied to limiter names only.
-   * Without either function, names contain these texts in full.
+   * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to every id of a claim or value, and to
+   * limiter names and keys longer than 256 UTF-16 units, which are escaped first. With `hide`, it is applied to limiter
+   * names only. Without either function, names contain these texts in full.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
-   * Returns the replacement of a key or claim id, if these must not be readable in the store. The result must begin
-   * with `#` and contain no braces.
+   * Returns the replacement of a key, or of the id of a claim or value, if these must not be readable in the store. The
+   * result must begin with `#` and contain no braces.
    */
   readonly hide?: ((key: string) => string) | undefined;
 }
@@ -33,7 +33,7 @@ export interface EncodeNameOptions {
  *
  * - Different counts have different names.
  * - Hashed and hidden keys begin with `#`; other keys don't.
- * - The code of a claim ends with `:` and the claim's id. With `hash` or `hide`, it ends with `#` and the hashed or
+ * - The code of a claim or value ends with `:` and its id. With `hash` or `hide`, it ends with `#` and the hashed or
  *   hidden id instead.
  * - Names are valid Unicode without control characters, so any database can store them. The database must compare them
  *   exactly: `Ada` and `ada` differ.

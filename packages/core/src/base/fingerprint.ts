@@ -1,9 +1,9 @@
 /**
  * Fingerprints are 64-bit hashes of strings such as keys, stored in place of the strings.
  *
- * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein) over UTF-16 code units. The seed is random
- * per process, so clients can't construct collisions. If a million keys are tracked at once, two of them share a count
- * with a probability of 3 in 10^8.
+ * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein) over UTF-16 code units. Seeds for keys in
+ * memory are random in each process, so clients can't construct collisions. If a million keys are tracked at once, two
+ * of them share a count with a probability of 3 in 10^8.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };

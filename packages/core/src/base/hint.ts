@@ -3,7 +3,10 @@ import { type Duration, toMicroseconds } from './duration.js';
 
 /** Options of limiters that can only estimate when to retry. */
 export interface HintOptions {
-  /** The `Retry-After` of rejections: a random time between one and two times this value. Default `'1s'`. */
+  /**
+   * The `Retry-After` of rejections: a random time between one and two times this value; from 1 s on in whole seconds,
+   * rounded up. Default `'1s'`.
+   */
   readonly retryAfter?: Duration | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;

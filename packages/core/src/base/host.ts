@@ -173,7 +173,7 @@ export class Turns {
   private left = EVERY;
 
   /**
-   * Like {@link after}, for a value that is not a promise yet.
+   * Like {@link Turns.after}, for a value that is not a promise yet.
    *
    * @param units how much work the value took
    */

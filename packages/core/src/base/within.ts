@@ -4,8 +4,8 @@ import { after, afterPendingInput, isThenable } from './host.js';
 export type Result<T> = { readonly value: T } | { readonly error: unknown };
 
 /**
- * Resolves with the value of `promise`, or with the error if it rejects or takes longer than `ms` milliseconds. Never
- * rejects.
+ * Resolves to an object with the `value` of `promise`, or with the `error` if it rejects or takes longer than `ms`
+ * milliseconds. Never rejects.
  *
  * @example
  * ```ts run

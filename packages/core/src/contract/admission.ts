@@ -16,8 +16,8 @@ export interface Admission {
    */
   readonly replay?: StoredResponse | undefined;
   /**
-   * 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. For a replay, the
-   * stored status.
+   * 200 if allowed. For a rejection, the default status of its reason, such as 429, 403 (blocked key) or 503, unless an
+   * option sets another. For a replay, the stored status.
    */
   readonly status: number;
   readonly headers: readonly Header[];

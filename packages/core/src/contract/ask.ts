@@ -3,11 +3,12 @@ import type { Period } from './calendar.js';
 /**
  * What a step does to one key.
  *
- * - `take`: charges the cost if the rule allows it. Otherwise changes nothing.
- * - `record`: charges the cost even if the rule doesn't allow it, up to the limit plus the debt of the rule. Answers
- *   what `take` would answer.
+ * - `take`: charges the cost if the rule allows it. Otherwise charges nothing, but may start a lock (`lock` rule).
+ * - `record`: charges the cost even if the rule doesn't allow it, up to the limit (for a bucket, the burst) plus the
+ *   debt of the rule. Renews a permit or claim. Charges nothing while a lock runs. Answers what `take` would answer.
  * - `look`: changes nothing. Answers what `take` would.
- * - `put`: gives back the part of an earlier charge that still counts.
+ * - `put`: gives back the part of an earlier charge that still counts; with a `queue` rule, only the latest charge.
+ *   Releases a permit or a running claim.
  * - `hold`: with a `queue` rule, starts or extends a pause, during which no job starts. With a `lock` rule, starts or
  *   extends a lock. A `hold` never shortens a pause or a lock.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
@@ -81,24 +82,24 @@ export interface Ask<Rule> {
    */
   readonly together?: boolean;
   /**
-   * Set by the store, on `take` steps with {@link together}: the time when they all start, in microseconds since the
-   * epoch. To calculate it, the store first judges these steps without charging.
+   * Set by the store, if a key has several `take` steps with {@link together}: the time when they all start, in
+   * microseconds since the epoch. To calculate it, the store first judges these steps without charging.
    */
   readonly startUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only
-   * looks.
+   * looks; but a `reset` needs none.
    */
   readonly lease?: Lease;
   /**
    * With a `claims` rule: the claim to take, renew (`record`), mark as done, release (`put`), look at or delete
-   * (`reset`). The cost of such a step must be 1.
+   * (`reset`). The cost of such a step must be 1, except for a `reset`.
    */
   readonly claim?: Claim;
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
   /**
-   * With a `distinct` rule: the distinct items of the request, each as the first 16 bytes of its SHA-256 in lower-case
+   * With a `distinct` rule: the distinct items of the request, each as the first 16 bytes of a SHA-256 in lower-case
    * hexadecimal. The cost must be the number of items. More than 100 items never pass.
    */
   readonly items?: readonly string[] | undefined;
@@ -115,6 +116,8 @@ export interface Receipt {
    * - `lock`: the first instant after the charged window ({@link LockAnswer.endUs});
    * - `log`, `distinct`: the time of the added entry or items ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
+   *
+   * If the store failed and so charged nothing, -1.
    */
   readonly atUs: number;
   /**
@@ -142,7 +145,7 @@ interface AnswerBase {
    * rule allows. Rounded up. Omitted if all were charged or the rule has no debt.
    */
   readonly forgiven?: number | undefined;
-  /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
+  /** If true, a rejection may turn into a grant at any moment, so it is not cached. */
   readonly provisional?: boolean;
   /** The error of the store, if it could not answer. The answer then follows `onStoreError`. */
   readonly failure?: Error;

@@ -24,7 +24,10 @@ export interface ControlUser {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** The checked settings of a control. Reading them never throws; an invalid setting counts as not set. */
+/**
+ * The checked settings of a control. Reading them never throws; an invalid setting counts as not set. Only `limitsOf`
+ * returns limits that were not checked.
+ */
 export interface ControlLink extends Control, LiveLink {
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }

@@ -3,7 +3,8 @@ import type { Mode } from './decision.js';
 import type { Rule } from './rule.js';
 
 /**
- * Live limits, which replace the declared numbers: either some of `limit`, `window` and `burst`, or a `factor` alone.
+ * Live limits, which replace the declared numbers: either some of `limit`, `window` and `burst`, or a `factor` alone. A
+ * plan with limit 0 keeps it, unless the key has a live `limit`.
  */
 export interface LiveLimits {
   /** Units per window. For a concurrency limit: requests in flight. For a fleet shedder: the capacity. */
@@ -14,12 +15,13 @@ export interface LiveLimits {
   readonly burst?: number;
   /**
    * Multiplies the limit (declared or of a plan) and the burst of a token bucket. Above 0 and at most 1,000,000,000.
-   * The result is rounded down, but is at least 1. For a shaper, it multiplies only the pace.
+   * The result is rounded down, but is at least 1 and at most the highest limit of the algorithm. For a shaper, it
+   * multiplies only the pace.
    */
   readonly factor?: number;
   /**
    * Whether `limit`, `window` and `burst` also replace the numbers of plans. Default false, because a live limit of 50
-   * must not affect customers who bought more. A factor always applies to plans.
+   * must not affect customers who bought more. A factor always applies to plans. So do limits of a single key.
    */
   readonly allPlans?: boolean;
 }
@@ -28,8 +30,8 @@ export interface LiveLimits {
 export interface LimiterSettings {
   readonly mode?: Mode;
   /**
-   * Only for limiters with a store: the share of keys for which the limit is enforced, 0 to 1. For other keys the
-   * limiter is in shadow mode.
+   * Not for worker shedders: the share of keys for which the limit is enforced, 0 to 1. For other keys the limiter is
+   * in shadow mode.
    */
   readonly share?: number;
   /**
@@ -40,14 +42,17 @@ export interface LimiterSettings {
 
 /** An operator's decision about one key of a limiter. */
 export interface KeyOverride {
-  /** `allow`: the limiter neither counts nor rejects the key. `block`: the limiter rejects it. */
+  /**
+   * `allow`: the limiter doesn't count or reject the key. `block`: the limiter rejects it, or only reports that in
+   * shadow mode.
+   */
   readonly verdict: 'allow' | 'block';
   readonly endsInMs: number;
 }
 
 /**
- * The source of live settings. Each method is called for every request, so it must answer at once, from memory, and
- * must not throw. An invalid setting counts as not set and is reported as a fault.
+ * The source of live settings. Its methods can be called for every request, so they must answer at once, from memory,
+ * and must not throw. An invalid setting counts as not set and is reported as a fault.
  */
 export interface Control {
   /**
@@ -69,9 +74,9 @@ export interface Control {
   /** True if the storage has lost the settings. The last known settings stay in effect. */
   readonly settingsLost?: boolean;
   /**
-   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. From these calls the
-   * control knows the limiter names, so it can warn an operator who uses another name. Must return at once and never
-   * throw.
+   * Called for each limiter of a new guard and for each new limiter without HTTP, with the declared rule if the limiter
+   * has counts. From these calls the control knows the limiter names, so it can warn an operator who uses another name.
+   * Must return at once and never throw.
    */
   register?(limiter: string, rule?: Rule): void;
 }

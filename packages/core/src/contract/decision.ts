@@ -8,7 +8,8 @@
  * - `replayed`: it repeats a finished request. Nothing was charged. It got the stored response, unless another limiter
  *   rejected it.
  * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
- * - `skipped`: the limiter is off, the request is exempt, or the limiter doesn't apply to it.
+ * - `skipped`: the limiter is off, the request is exempt, the limiter doesn't apply to it, or an override allows the
+ *   key.
  * - `error`: the store could not answer. The property `allowed` says whether the request passed anyway.
  */
 export type Outcome =
@@ -21,14 +22,14 @@ export type Outcome =
   | 'error';
 
 /**
- * Why a request was rejected:
+ * Why a request was rejected, with the default status:
  *
  * - `rate`, `concurrency`: the caller did too much (429).
  * - `capacity`, `overload`: the service is overloaded (503).
  * - `never`: the cost is more than the limit can ever admit, or the limit is 0 (429).
  * - `blocked`: an operator has blocked the key (403).
  * - `running`: a request with the same idempotency key is in flight (409).
- * - `mismatch`: the idempotency key belongs to a different request (422).
+ * - `mismatch`: the idempotency key belongs to a different request, or the requests can't be compared (422).
  * - `key-invalid`: the idempotency key is missing or invalid (400).
  * - `not-kept`: an earlier request with the same idempotency key was finished, but its response was not stored (409).
  * - `store-error`: the store could not answer, and the limiter has `onStoreError: 'deny'` (503).
@@ -67,8 +68,8 @@ export interface Policy {
 /** The exact numbers of a decision. A number is NaN if it is unknown, such as when the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. They may exceed the limit if it was lowered, has `overage`, or
-   * has a meter that charges afterwards.
+   * Units that count after this decision, rounded up. They may exceed the limit if it was lowered, has `overage` or a
+   * meter that charges afterwards, or never rejects critical requests.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.
@@ -80,8 +81,8 @@ export interface Numbers {
   readonly remaining: number;
   /**
    * Milliseconds until the same cost would pass if there are no other requests: 0 if it passes now, `Infinity` if it
-   * never passes. With `overage`: until the cost would be within the limit. Concurrency limits and load shedders can't
-   * know the time and give a hint: one to two times their `retryAfter`.
+   * never passes. With `overage`: until the cost would be within the limit. Concurrency limits, load shedders and
+   * running idempotency keys can't know the time and give a hint: see their option `retryAfter`.
    */
   readonly retryAfterMs: number;
   /**
@@ -98,7 +99,7 @@ export interface Decision extends Numbers {
   readonly outcome: Outcome;
   /** Why the limiter rejected the request, or in shadow mode would have rejected it; otherwise null. */
   readonly reason: Reason | null;
-  /** The HTTP status of the rejection, if it differs from the default for the reason. */
+  /** The HTTP status of the rejection, if the limiter sets one. Otherwise, the default for the reason applies. */
   readonly status?: number | undefined;
   readonly cost: number;
   /** True if the key has used more than the limit and the limiter admits this: see its option `overage`. */
@@ -110,7 +111,7 @@ export interface Decision extends Numbers {
   readonly policy?: Policy | undefined;
   /** The load signal that made a load shedder reject; absent otherwise. */
   readonly signal?: string | undefined;
-  /** The priority class of the request, if a load shedder looked it up. */
+  /** The priority class of the request, from a load shedder. A fleet shedder sets it only for critical requests. */
   readonly priority?: string | undefined;
 }
 
@@ -127,7 +128,7 @@ export type OnStoreError = (typeof ON_STORE_ERROR)[number];
 
 export const ON_STORE_ERROR = ['allow', 'deny', 'local'] as const;
 
-/** The status of a rejection by its reason. 4xx: the cause is the caller. 503: the cause is the service. */
+/** The default status of a rejection by its reason. 4xx: the cause is the caller. 503: the cause is the service. */
 const STATUSES: Readonly<Record<Reason, number>> = {
   rate: 429,
   concurrency: 429,
@@ -149,7 +150,8 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * Returns the decision that determines the response. If some decisions don't allow the request, returns the first of
  * them in this order: status 429, 403 or 402 (the caller is the cause), 503, any other status, a replay. Among equals,
- * the one with the longest wait. If all allow the request, returns the one with the least `remaining`.
+ * the one with the longest wait. If all allow the request, returns the one with the least `remaining`, and a skipped
+ * one only if all are skipped.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

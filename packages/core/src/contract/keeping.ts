@@ -27,7 +27,7 @@ export interface KeepContext extends StepContext {
   whenLost(step: Step, lost: () => void): void;
   abandon(step: Step): void;
   writeLater(last: Step, value: LateValue): void;
-  /** Sends `last`, the step that ends the claim of `step`, after the request has ended. */
+  /** Stops renewing the claim of `step`, and sends `last`, the step that ends it. */
   end(step: Step, last: Step): Promise<void> | undefined;
 }
 

@@ -39,7 +39,8 @@ interface LimiterBase<Raw> {
    * Called once, when the response has closed. Returns the steps to send, such as refunds, if any. An error is reported
    * as a fault.
    *
-   * - Stored limiters: called if the guard let the request pass and the store or a fallback counter charged it.
+   * - Stored limiters: called if the guard let the request pass and the store or a fallback counter charged it. With a
+   *   claim, also called if the store's answer was lost.
    * - Local limiters: called if the limiter let the request pass, or would have rejected it outside shadow mode. Until
    *   this call, the limiter can hold a permit. If another limiter rejected the request, this is called at once. The
    *   outcome then has `rejected` and the status of the rejection.

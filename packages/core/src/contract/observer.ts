@@ -99,9 +99,13 @@ export interface Observer {
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** Called when a breaker opens or closes, because the store or a part of it is down, slow or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
-  /** Called by each new guard whose store is in memory. `overflowed` can be read at any time. */
+  /**
+   * Called by each new guard or limiter without HTTP whose store is in memory. `overflowed` can be read at any time.
+   */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
-  /** Called by each new guard whose control has `settingsLost`, which can be read at any time. */
+  /**
+   * Called by each new guard or limiter without HTTP whose control has `settingsLost`, which can be read at any time.
+   */
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
 }
 

@@ -20,8 +20,8 @@ export interface BodyWatcher {
 /** Sees the response of a handler. */
 export interface ResponseWatcher {
   /**
-   * Called first, with the status and headers set by the handler. If the handler fails before they are sent, this is
-   * called again for the next response.
+   * Called with the status and headers set by the handler, before `chunk` and `end`. If sending the response throws
+   * before its head was sent, this is called again for the next response.
    *
    * @param field returns the value of a header, or undefined if it is missing
    */
@@ -32,13 +32,16 @@ export interface ResponseWatcher {
    */
   chunk(bytes: Uint8Array): boolean;
   /**
-   * Called when the handler has finished and all bytes were seen. If this returns a promise, the response must not end
-   * before the promise settles. It never rejects.
+   * Called when the handler has ended the response and all bytes were seen. If this returns a promise, the response
+   * must not end before the promise settles. It never rejects.
    */
   end(): Promise<void> | undefined;
   /** Called after `end` if the response could not be sent. Another response may follow. */
   unsent(): void;
-  /** Called if the handler has failed or its response was aborted. `end` is then not called. */
+  /**
+   * Only for fetch: called if the handler returned no response, or if the response's body was not read to the end.
+   * `end` is then not called.
+   */
   fail(): void;
 }
 

@@ -9,8 +9,8 @@ export interface LimitRequest<Raw = unknown> {
   /** The pattern of the matched route, if the framework knows it. */
   readonly route?: string | undefined;
   /**
-   * The client's address in canonical form (IPv6 by /64), read only from the socket or from trusted proxies; undefined
-   * if unknown.
+   * The client's canonical address, with IPv6 cut to `ipv6Prefix` bits (default 64); undefined if unknown. It comes
+   * from the socket or the option `clientIp`. `X-Forwarded-For` is read only if a proxy is trusted.
    */
   readonly clientIp: string | undefined;
   /** A header by its lower-case name. */
@@ -61,11 +61,17 @@ export type KeyOption<Raw> =
   | string
   | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);
 
-/** The numbers of a plan. At least one must be set. For a number that is omitted or null, the declared one applies. */
+/**
+ * The numbers of a plan. At least one property must be set. For a number that is omitted or null, the declared one
+ * applies.
+ */
 export interface Plan {
   /** Label for metrics and for the policy of decisions: 1 to 64 printable ASCII characters. */
   readonly name?: string | null | undefined;
-  /** Units per window, or requests in flight: an integer from 0 to 1,000,000,000. 0 rejects every request. */
+  /**
+   * Units per window, or requests in flight: an integer from 0 to 1,000,000,000. 0 rejects every request or, with
+   * `overage`, admits it.
+   */
   readonly limit?: number | null | undefined;
   /** For rate limits: `'1m'`, or milliseconds, from 1 ms to 400 days. */
   readonly window?: Duration | null | undefined;

@@ -213,7 +213,7 @@ interface GivenOptions {
   readonly algorithm?: unknown;
 }
 
-/** Data of a request besides its key. A missing property was not supplied, or its callback failed. */
+/** Data of a request besides its key. A missing property was not supplied. */
 interface Given {
   readonly cost?: unknown;
   readonly period?: unknown;
@@ -307,8 +307,8 @@ export interface Machine {
   readonly merges: boolean;
   shelf(): Shelf<Rule>;
   /**
-   * True if the algorithm has no fallback counter. If the store can't answer a step, the step then passes only if its
-   * `onStoreError` is `allow`.
+   * True if the algorithm has no fallback counter. If the store can't answer a step, the step then passes only if it is
+   * a `take` or `look` whose `onStoreError` is `allow`.
    */
   readonly failsClosed?: boolean;
   /**
@@ -320,7 +320,7 @@ export interface Machine {
   /**
    * Adds to a step the data of the request that its rule needs.
    *
-   * @param given undefined if the callback failed; the fault was already reported
+   * @param given undefined if there is no callback, or if it failed; the fault was already reported
    * @param limiter the name of the limiter, for faults
    */
   complete?<S extends Ask<Rule>>(
@@ -417,7 +417,10 @@ export function softRule(rule: Rule): Rule | undefined {
   return soft && { ...soft, soft: rule };
 }
 
-/** The most units that the rule can admit at once. A higher cost never passes. */
+/**
+ * The most units that the rule can admit at once. A higher cost never passes, except items of a `distinct` rule that
+ * already count.
+ */
 export function capacityOf(rule: Rule): number {
   return rule.logic.capacity(rule);
 }

@@ -3,11 +3,11 @@ import type { Answer, Ask } from './ask.js';
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;
-  /** If false, a `take` only answers whether it would pass. */
+  /** If false, a `take` charges nothing and answers whether it would pass. */
   readonly charge: boolean;
   /**
-   * If false, the step must not enlarge the count. New units of a log then join an existing entry, so they may expire
-   * too late.
+   * False if the store is full or the count is shared. The step must then not enlarge the count, unless it is a shared
+   * count of distinct items. New units of a log join an existing entry, so they may expire too late.
    */
   readonly mayGrow: boolean;
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
@@ -26,9 +26,11 @@ export interface ShelfStep<Rule, Count = unknown> {
  */
 export interface Shelf<Rule, Count = unknown> {
   readonly size: number;
-  /** Whether a step may add entries to an existing count. */
+  /** Whether the store must prevent steps on an existing count from adding entries while it is full. */
   readonly grows: boolean;
-  /** True if keys can't share a count. If the store has no room for a key, it answers the step with a `failure`. */
+  /**
+   * True if keys can't share a count. If the store has no room for a new count, it answers the step with a `failure`.
+   */
   readonly alone?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;

@@ -59,7 +59,10 @@ export interface StoreLink {
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /** Returns `value` as a promise. From time to time the promise waits for the event loop, which lets I/O run. */
+  /**
+   * Returns `value` as a promise. With a store from `remoteStore`, the promise sometimes waits for the event loop,
+   * which lets I/O run.
+   */
   soon<Value>(value: Value): Promise<Value>;
   /** Sends the steps to the store. Returns what `then` returns for the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
@@ -71,8 +74,8 @@ export interface StoreLink {
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
   /**
-   * Renews permits in the background, with the timeout `forUs`. No request waits, so a failure doesn't count as an
-   * outage.
+   * Renews permits or claims in the background, with the timeout `forUs`. No request waits, so a failure doesn't count
+   * as an outage.
    */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */

@@ -108,7 +108,7 @@ export interface Values {
    * Stores a copy of `bytes` for `ttlUs` microseconds (from 1 us to 400 days), or up to a second longer. Replaces an
    * earlier value of this name.
    *
-   * @throws SpillwayError `SPW_VALUE_INVALID` for more than 1 MiB or an invalid time
+   * @throws SpillwayError `SPW_VALUE_INVALID` if `bytes` is not a Uint8Array of at most 1 MiB, or for an invalid time
    */
   set(
     name: ValueName,

@@ -1,4 +1,4 @@
-/** Renews leases while their requests run, and releases each exactly once. */
+/** Renews leases while their requests run, and releases them when the requests end. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
@@ -26,7 +26,7 @@ export interface Room {
  * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so apps without such
  * rules don't bundle it.
  *
- * @param track registers calls in flight, which `close` waits for
+ * @param track registers calls in flight, which the guard waits for when it closes
  */
 export type UpkeepOf<Held> = (
   client: UpkeepClient<Held>,
@@ -69,8 +69,8 @@ export interface Upkeep<Held> {
    */
   keepUp(): void;
   /**
-   * Releases all permits. Claims expire with their leases instead, because handlers may still be running. Resolves when
-   * the store has answered, or at `endUs`.
+   * Releases all permits, and resends the steps that did not reach the store. Running claims expire with their leases
+   * instead, because handlers may still be running. Resolves when the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
   /**

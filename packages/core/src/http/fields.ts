@@ -39,8 +39,8 @@ function leftAfter({ allowed, remaining }: Decision): number {
 }
 
 /**
- * If nothing remains, the seconds until a retry can succeed. If something remains, or no retry can ever succeed, the
- * seconds until the full quota is back.
+ * If nothing remains, the seconds until a retry can succeed. If something remains, no retry can ever succeed, or this
+ * request never has to wait, the seconds until the full quota is back.
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
@@ -87,7 +87,7 @@ interface FieldHolder {
 /**
  * Sets headers on a response that may already have headers of other guards. Appends items to `RateLimit` and
  * `RateLimit-Policy`. Of headers that describe a single limit, keeps those with the lowest remaining quota. Runs for
- * every response, so it allocates nothing.
+ * every response, so it avoids allocations.
  *
  * @param except the name of a header to leave out
  */

@@ -19,7 +19,7 @@ import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
  * `draft-11` sends `RateLimit` and `RateLimit-Policy`. `draft-6` sends `RateLimit-Limit`, `RateLimit-Remaining`,
  * `RateLimit-Reset` in seconds from now, and an older form of `RateLimit-Policy`; it can't be combined with `draft-11`.
  * `legacy` sends `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the limit that rejects. If none
- * rejects, they describe the one with the least remaining.
+ * rejects, they describe the one with the least remaining. They don't show concurrency limits.
  */
 export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
@@ -93,7 +93,7 @@ export class ResponseWriter {
   /** Like {@link fields}, but without the `Cache-Control` and `Content-Type` of a rejection. */
   limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Header[] {
     const fields = this.limits(turns, nowMs);
-    // After this wait every limiter admits the request. A request that can never pass gets no `Retry-After`.
+    // A request that can never pass gets no `Retry-After`.
     if (binding && binding.retryAfterMs !== Infinity) {
       fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
     }

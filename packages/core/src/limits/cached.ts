@@ -32,12 +32,13 @@ export interface CachedOptions {
 /** A function that returns cached values; made by {@link cached}. */
 export interface Cached<Value> {
   /**
-   * Returns the value of a key if it is cached, otherwise a promise, which rejects if the load fails. A key is a string
-   * of 1 to 8,192 UTF-16 units; anything else throws `SPW_KEY_INVALID`.
+   * Returns the value of a key, if it is cached or `load` returns it without a promise. Otherwise returns a promise,
+   * which rejects if the load fails. A key is a string of 1 to 8,192 UTF-16 units; anything else throws
+   * `SPW_KEY_INVALID`.
    */
   (key: string): Eventually<Value>;
   /**
-   * Evicts the key, so that the next call loads it; the result of a running load is discarded. Other processes reload
+   * Evicts the key, so that the next call loads it. The result of a running load is not cached. Other processes reload
    * the key after `ttl`.
    */
   invalidate(key: string): void;
@@ -59,8 +60,8 @@ const GAUGE_US = 60_000_000;
 
 /**
  * Makes a function that loads values through a cache, for callbacks that query a database, such as for a tenant's plan.
- * At most one load runs per key. A load fails after 5 s; a key whose load failed is loaded again after a second.
- * `undefined` is cached like any value. Loads run outside of any request's async context.
+ * Concurrent calls for a key share one load. A load fails after 5 s. After a failed load, the key can be loaded again a
+ * second later. `undefined` is cached like any value. Loads run outside of any request's async context.
  *
  * The method follows RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
  *

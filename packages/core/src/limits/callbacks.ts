@@ -13,8 +13,8 @@ import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * The first character of a key that is a client address. It keeps such keys apart from keys that apps choose: see
- * {@link asKey}.
+ * The first character of a key that is a client address or was made from a list. It keeps such keys apart from keys
+ * that apps choose: see {@link asKey}.
  */
 const ADDRESS_MARK = '@';
 
@@ -105,7 +105,7 @@ export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): strin
 
 /**
  * One key for a list of parts, such as `@["acme","ada"]`. JSON is unambiguous, and the prefix keeps lists apart from
- * strings. Undefined if a part is not a valid key.
+ * strings. Undefined if the list is empty or too long, or if a part is not a valid key.
  */
 function keyOfParts(parts: readonly unknown[]): string | undefined {
   if (parts.length === 0 || !parts.every(isKey)) return undefined;

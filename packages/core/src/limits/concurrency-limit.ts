@@ -22,7 +22,7 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   readonly plan?: PlanOption<Raw> | undefined;
   /**
    * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; may be async. Default: the client's
-   * address. The address is also used if the key or a part of it is empty or too long, or the function fails.
+   * address. The address is also used if the key or a part of it is missing, empty or too long, or the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
 }

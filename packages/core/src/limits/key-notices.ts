@@ -10,7 +10,7 @@ import type { Notice } from '../contract/observer.js';
  */
 const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
 
-/** Matches expressions that return a canonical address, with IPv6 cut to /64. */
+/** Matches expressions that return a canonical address, with IPv6 cut to a prefix. */
 const CANONICAL = /clientIp|canonicalAddress/;
 
 /** Properties that frameworks set on their requests: they are on `raw`, not on the limit request. */

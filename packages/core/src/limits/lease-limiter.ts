@@ -35,8 +35,8 @@ import { RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long permits stay taken after their process crashed: 1 s to 24 h. A running process renews its permits. Default
-   * `'60s'`.
+   * How long permits can stay taken after their process crashed: 1 s to 24 h. A running process renews its permits.
+   * Default `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */

@@ -4,8 +4,8 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 
 /**
- * Replaces declared numbers with live numbers. Checks only the factor, and that no window replaces a calendar.
- * `rateLimit` and other limiters check the resulting numbers.
+ * Replaces declared numbers with live numbers. Checks that `live` is an object, that a factor is valid and alone, and
+ * that no window replaces a calendar. `rateLimit` and other limiters check the resulting numbers.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a live window if the declared window is a
  * calendar

@@ -50,15 +50,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly penalty?: Penalty | undefined;
   /**
    * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Nobody is
-   * rejected, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most
-   * `limit` units beyond its burst. Default: requests above the limit are rejected.
+   * rejected, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`, and not with `penalty`. A token
+   * bucket counts at most `limit` units beyond its burst. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; may be async. Default: the client's
-   * address. The address is also used if the key or a part of it is empty or too long, or the function fails.
+   * address. The address is also used if the key or a part of it is missing, empty or too long, or the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
   /** Units that a request costs: an integer from 0; may be async. Default 1. */

@@ -11,10 +11,11 @@ import { MAX_ENTRIES } from './shared-memory.js';
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * The most entries, 1 to 100,000,000: one for each bucket or window in use, and one for each request in a log or in
-   * flight. In a full store, new keys share counts and may be limited too early, never too late; new idempotency keys
-   * are not accepted. Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, 180 MB with penalties, or 900 MB of
-   * idempotency keys).
+   * The most entries, 1 to 100,000,000: one for each bucket, window, other count or idempotency key in use, and one for
+   * each distinct item, request in a log, and request in flight. In a full store, new keys share counts and may be
+   * limited too early, never too late; new idempotency keys are rejected, or with `onStoreError: 'allow'` admitted
+   * without being stored. Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, 180 MB with penalties, or 900 MB
+   * of idempotency keys).
    */
   readonly maxEntries?: number | undefined;
   /**

@@ -34,7 +34,10 @@ export class Memory implements OneStepStore {
    */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
-  /** Undefined in the memory that limiters without a store share. There, `idempotency()` creates the values. */
+  /**
+   * Undefined in a `forgivingMemory`, and in the memory that limiters without a store share. For the latter,
+   * `idempotency()` creates the values.
+   */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgivesUpTo?: number) {
@@ -82,8 +85,8 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
-   * resets the key's counts under the limiter's other rules.
+   * Applies one step. With `charge` false, a `take` charges nothing and answers whether it would pass. With `others`, a
+   * `reset` also resets the key's counts under the limiter's other rules.
    *
    * Contains only the fast path of a bucket, because V8 inlines a short method. Other splits of this code made
    * decisions a fifth slower.

@@ -26,7 +26,7 @@ const MAX_FRACTION = 0.97;
  * error is -1, for an idle event loop.
  */
 const MAX_ERROR = 2;
-/** After this time without a reading, the brake rejects nothing. */
+/** This long after the next reading was due, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
 
 export interface ControllerState {
@@ -42,7 +42,7 @@ export function restingController(nowUs: number): ControllerState {
 
 /**
  * Returns the controller's state after a reading of the load, whose target is 1. Without a reading, the state does not
- * change. After 8 s without one, the state is reset.
+ * change. Once the next one is 8 s late, the state is reset.
  */
 export function advanceController(
   state: ControllerState,

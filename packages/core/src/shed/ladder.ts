@@ -7,7 +7,7 @@ import { coverageOf, type Reading } from './load-signal.js';
 
 /** Below this utilization the shed amount falls. */
 const GOOD = 0.7;
-/** From this utilization on, the shed amount grows. Between {@link GOOD} and this value, it does not change. */
+/** Above this utilization the shed amount grows. From {@link GOOD} to this value, it does not change. */
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
@@ -17,7 +17,7 @@ const FULL_US = 120_000_000;
  */
 const REST_US = -28_000_000;
 export const LADDER_MEASURE_PERIOD_US = 1_000_000;
-/** After this time without a reading, the ladder returns to the level of an idle worker. */
+/** This long after the next reading was due, the ladder returns to the level of an idle worker. */
 const SILENCE_US = 8 * LADDER_MEASURE_PERIOD_US;
 
 /**
@@ -38,8 +38,8 @@ export function shedAmountOf(state: LadderState): number {
 }
 
 /**
- * The state after a reading. While `mayRise` is false, the level only falls. Without a new reading the level stays;
- * after 8 s it is reset to the level of an idle worker.
+ * The state after a reading. While `mayRise` is false, the level only falls. Without a new reading the level stays.
+ * Once the next reading is 8 s late, the level is reset to that of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,

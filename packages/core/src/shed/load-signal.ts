@@ -17,8 +17,8 @@ export interface Reading {
 }
 
 /**
- * A source of load readings. While it has no data, `read` returns undefined. Shedders then keep their state for 8 s,
- * and after that shed nothing.
+ * A source of load readings. While it has no data, `read` returns undefined. Shedders then keep their state until the
+ * next reading is 8 s late, and after that shed nothing.
  *
  * @example
  * ```ts
@@ -35,8 +35,8 @@ export interface Signal {
   read(): Reading | undefined;
   /**
    * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. May return a function
-   * that stops the calls; it is called after the shedder has been garbage-collected. Without `watch`, shedders read the
-   * signal when a request arrives.
+   * that stops the calls; it is called after the shedder has been garbage-collected. Shedders also read the signal when
+   * a request arrives, but not more often than once per 100 ms (brake) or 1 s (ladder).
    */
   watch?(listener: () => void): void;
 }
@@ -93,7 +93,7 @@ type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number
 
 /**
  * Feeds a signal's readings to one of the two loops of a worker shedder. If the signal can be watched, it is read after
- * each measurement; otherwise when a request arrives, at most once per period.
+ * each measurement. It is also read when a request arrives, unless it was read less than a period ago.
  */
 export class SignalLoop<State> {
   private known: State | undefined;

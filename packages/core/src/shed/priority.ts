@@ -22,7 +22,7 @@ export interface PriorityOptions<Raw = unknown> {
   readonly classes?: readonly string[] | undefined;
   /** Returns a request's class. Don't read it from values that clients choose. Default: by method. */
   readonly classify?: Classify<Raw> | undefined;
-  /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no class. */
+  /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no listed class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
 }
 
@@ -92,8 +92,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * The rank of a class that `isTest` or the method determines. It is never the critical rank. A class that is missing
-   * in `classes` is shed first.
+   * The rank of a class that `isTest` or the method determines. It is never the critical rank: if the class is the
+   * critical one or is missing in `classes`, the request is shed first.
    */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;

@@ -16,8 +16,8 @@ export interface LogView {
 
 /**
  * Applies a step to `entries`, in place. See {@link stepBucket} for `charge` and the return value. Writes the resulting
- * numbers into `view`. With `mayGrow` false (the memory store is full), new units join the newest entry. Units may then
- * expire too late, but never too early.
+ * numbers into `view`. With `mayGrow` false (the memory store is full, or the stored text has 10,000 entries), new
+ * units join the newest entry. Units may then expire too late, but never too early.
  */
 export function stepLog(
   { op, rule, cost, receipt }: Ask<LogRule>,
@@ -42,7 +42,7 @@ export function stepLog(
       expired = 0;
     }
     if (op === 'record' || (allowed && charge)) {
-      // Expired entries stay stored until the next charge, because a rejection must not write.
+      // Expired entries stay stored until the next charge or refund, because a rejection must not write.
       entries.drop(expired);
       expired = 0;
       append(rule, entries, cost, nowUs, mayGrow);

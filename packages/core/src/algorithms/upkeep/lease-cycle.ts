@@ -221,8 +221,8 @@ export class LeaseCycle {
   }
 
   /**
-   * Handles the answer to a renewal. If the permit was released meanwhile, it is released again, because the store may
-   * have run the renewal after the release.
+   * Handles the answer to a renewal. If the permit or claim was released meanwhile, it is released again, because the
+   * store may have run the renewal after the release.
    */
   private renewed(step: Step, answer: Answer | undefined): unknown {
     const hasFailedNow = hasFailed(answer);

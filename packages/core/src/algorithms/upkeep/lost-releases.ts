@@ -1,6 +1,6 @@
 /**
- * Releases that did not reach the store. They are stored, within a memory limit, and retried until their leases have
- * expired.
+ * Steps that release a permit or end a claim, and did not reach the store. They are stored, within a memory limit, and
+ * retried until the time given for each.
  */
 
 import type { Answer } from '../../contract/ask.js';
@@ -25,7 +25,10 @@ export class LostReleases {
     return this.expiryUs.size;
   }
 
-  /** Adds a release. If there is no room, the release is given up, and the lease ends when it expires. */
+  /**
+   * Adds a release, to be retried until `untilUs`. If there is no room, the release is given up, and the lease ends
+   * when it expires.
+   */
   addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     this.underWay.delete(release);
@@ -44,8 +47,8 @@ export class LostReleases {
   }
 
   /**
-   * Starts a round, in which each release that is not in flight is sent once. Releases whose leases have expired are
-   * given up.
+   * Starts a round, in which each release that is not in flight is sent once. Releases whose time has passed are given
+   * up.
    */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.expiryUs) {
@@ -84,7 +87,7 @@ export class LostReleases {
   }
 }
 
-/** The most bytes that a release takes: two for each character of its key, and some for the rest. */
+/** About how many bytes a release takes: two for each character of its key, and some for the rest. */
 function bytesOf({ key }: Step): number {
   return BYTES_BESIDE_KEY + 2 * key.length;
 }

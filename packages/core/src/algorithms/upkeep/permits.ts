@@ -1,4 +1,4 @@
-/** Holds the permits and claims of a guard, renews them before they expire, and releases each once. */
+/** Holds the permits and claims of a guard, renews them before they expire, and releases them. */
 
 import { after, isThenable } from '../../base/host.js';
 import type { Answer } from '../../contract/ask.js';

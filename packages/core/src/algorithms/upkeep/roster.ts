@@ -55,7 +55,8 @@ export class Roster {
 
   /**
    * The leases to renew now, at most `most`: all late ones and, if these are fewer than the share due since the last
-   * turn (`sinceUs` ago), also the oldest others. They count as renewed unless {@link noteRenewal} reports a failure.
+   * turn (`sinceUs` ago), also the oldest others that are old enough ({@link EARLIEST}). They count as renewed unless
+   * {@link noteRenewal} reports a failure.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
     const share = this.overdue + (this.held.size * sinceUs) / this.spreadUs;

@@ -23,7 +23,7 @@ local function lock()
       ends, current, level, ended, locked = tonumber(e), tonumber(c), tonumber(l), tonumber(d), tonumber(u)
       if locked > now then
         local most = now + longest(step, level)
-        cut = locked > most -- the clock went back by more than a lock
+        cut = locked > most -- the clock went back, or the rule now has shorter locks
         locked = min(locked, most)
       else
         if locked > 0 then
@@ -36,7 +36,7 @@ local function lock()
         if current == 0 or now >= ends then
           ends, current = now + step.window, 0
         elseif ends - now > 2 * step.window then
-          ends, cut = now + step.window, true -- the clock went back by more than a window
+          ends, cut = now + step.window, true -- the clock went back, or the window was shortened
         end
       end
     end
