@@ -20,7 +20,7 @@ export function isIn(names: readonly string[], file: string): boolean {
   return names.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name));
 }
 
-/** The texts of a file and of the files beside it that it imports. */
+/** The texts of a file and of all files that it imports by relative paths, directly or not. */
 export function textsOf(file: string, seen: Set<string> = new Set()): string[] {
   const path = [file, file.replace(/\.js$/, '.ts')].find((it) => existsSync(join(ROOT, it)));
   if (path === undefined || seen.has(path)) return [];
@@ -32,7 +32,7 @@ export function textsOf(file: string, seen: Set<string> = new Set()): string[] {
   return [text, ...beside];
 }
 
-/** What a file, or one beside it that it imports, imports from outside; `'values'` leaves out types. */
+/** The packages that a file, or a file of {@link textsOf}, imports; `'values'` leaves out imports of types. */
 export function importsOf(file: string, which: 'all' | 'values' = 'all'): string[] {
   const statement =
     which === 'all'

@@ -1,4 +1,7 @@
-/** When a test file runs: `quick` with `npm run test:quick`, `usual` too with `npm test`, `slow` only with `test:all`. */
+/**
+ * When a test file runs: `quick` with `npm run test:quick`, `usual` also with `npm test`, and `slow` only with `npm run
+ * test:all`.
+ */
 
 import { importsOf, isIn, testFiles, textsOf } from './files.js';
 
@@ -163,13 +166,16 @@ const USUAL = [
   'tests/servers.test.ts',
 ] as const;
 
-/** Where test files stand. */
+/** Where test files are. */
 export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as const;
 
 export interface Tier {
   /** A project of vitest: `--project=usual*` runs all whose names begin so. */
   readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting'}`;
-  /** The files in this tier; a name that ends in `/` is a folder. Files in no tier are quick. */
+  /**
+   * All files of `usual` or `slow`, only in the project `-pairs`; a name that ends in `/` is a folder. Files in no list
+   * are quick.
+   */
   readonly names: readonly string[];
   readonly include: readonly string[];
   readonly exclude: readonly string[];
@@ -236,10 +242,12 @@ export const WAITING = [
 const HARMLESS =
   /^(vitest|fast-check|spillway-testkit|cluster-key-slot|@noble\/.+|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
 
-/** Fake timers, spies, and what a logger that nobody chose has been told. */
+/** Matches fake timers, spies, the console, globals, and the listeners and environment of the process. */
 const CHANGES = /\bvi\.|\bfakeTime\b|\bstall\b|\bconsole\b|\bglobalThis\b|\bprocess\.(on|env)\b/;
 
-/** A process that has made 1,000 limiters without a store is warned; this file counts the lines of such limiters. */
+/**
+ * A process that has made 1,000 limiters without a store logs a warning; this file counts the lines of such limiters.
+ */
 const COUNTS_LIMITERS = 'packages/core/test/notices.test.ts';
 
 /**

@@ -12,7 +12,7 @@ export interface Door {
   readonly file: string;
 }
 
-/** The entry points of every package, as its package.json lists them. */
+/** The entry points of every public package, as its package.json lists them. */
 export function doors(): Door[] {
   return publicFolders().flatMap((dir) => {
     const { name, exports } = readManifest(dir);

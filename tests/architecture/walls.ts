@@ -3,7 +3,7 @@
  * of core.
  *
  * A module is a folder of a package's `src`, or a file directly in `src`. It imports only from lower layers, types
- * included; `beside` names exceptions in its own layer. Nothing imports an entry point ("door").
+ * included; `beside` names exceptions in its own layer. No module imports an entry point ("door") of its package.
  */
 
 export interface Room {

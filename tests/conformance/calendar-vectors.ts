@@ -1,7 +1,7 @@
 /**
- * How the periods of calendars differ from those of `Temporal`. Both take the zones from the same source: the polyfill,
- * which stands in where the platform has no `Temporal`, asks `Intl`, and `Intl` asks ICU. So this proves our search for
- * midnight and our arithmetic of dates, and not the rules of zones.
+ * Compares the periods of calendars with those of `Temporal`. Both take the rules of time zones from ICU. So this tests
+ * our search for midnight and our date arithmetic, but not the rules of zones. If the platform has no `Temporal`, a
+ * polyfill is used, which asks `Intl`, as we do.
  */
 
 import { calendarNamed } from '@spillway/core/store';
@@ -14,7 +14,7 @@ type PlainDate = Polyfill.PlainDate;
 const FROM = Temporal.Instant.from('2026-01-01T00:00Z');
 const TO = Temporal.Instant.from('2028-01-01T00:00Z');
 
-/** These years have no leap day, so those before and after them are tried too. */
+/** 2026 and 2027 have no leap day, so the leap days before and after them are tried too. */
 const LEAP_DAYS = ['2024-02-29T12:00Z', '2028-02-29T12:00Z'].map((text) =>
   Temporal.Instant.from(text),
 );
@@ -44,7 +44,7 @@ function changesIn(timeZone: string): Instant[] {
 interface Reckoning {
   /** The first day of the period of a date. */
   first(date: PlainDate): PlainDate;
-  /** The first day of the period that many periods after the one that begins with `first`. */
+  /** The first day of the period that is `periods` periods after the one that begins with `first`. */
   after(first: PlainDate, periods: number): PlainDate;
 }
 
@@ -64,7 +64,7 @@ const monthsOn = (on: number): Reckoning => ({
   after: (first, n) => first.add({ months: n }).with({ day: on }),
 });
 
-/** When dates begin in a zone, in nanoseconds. Remembered, because `Temporal` takes most of the time of this test. */
+/** When dates begin in a zone, in nanoseconds. Cached, because `Temporal` takes most of the time of this test. */
 function beginsIn(timeZone: string): (date: PlainDate) => bigint {
   const begins = new Map<string, bigint>();
   return (date) => {
@@ -75,7 +75,9 @@ function beginsIn(timeZone: string): (date: PlainDate) => bigint {
   };
 }
 
-/** The first day of the period of a date, when it and its neighbours begin, and when the last of them ends. */
+/**
+ * The first day of a date's period; then when the previous period, this one and the next begin, and when the next ends.
+ */
 function asTemporal(
   reckoning: Reckoning,
   date: PlainDate,
@@ -107,7 +109,7 @@ const CALENDARS: Readonly<Record<string, Reckoning>> = {
 /** The names of the calendars that are compared, without zones. */
 export const NAMES: readonly string[] = Object.keys(CALENDARS);
 
-/** The differences around each change of clocks and leap day. */
+/** The differences around each clock change and each leap day. */
 export function differencesFromTemporal(name: string, zones: readonly Zone[]): string[] {
   const reckoning = CALENDARS[name] as Reckoning;
   const differences: string[] = [];

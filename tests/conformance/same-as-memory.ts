@@ -1,7 +1,7 @@
 /**
- * Sends the memory store and another store the same steps, anything that a guard could send, and expects the same
- * answers, bit for bit: rules that share a key, one count twice in a group, invalid groups, partial refunds, looks and
- * costs of 0 while the clock goes back.
+ * Sends the same steps to the memory store and another store, and expects the same answers. The steps include rules
+ * that share a key, one count twice in a group, invalid groups, partial refunds, and looks and costs of 0 while the
+ * clock goes back.
  */
 
 import { type Answer, isSpillwayError, memoryStore, type Step, type Store } from '@spillway/core';
@@ -45,8 +45,8 @@ type Pick = typeof pick extends fc.Arbitrary<infer T> ? T : never;
 type Moment = typeof moment extends fc.Arbitrary<infer T> ? T : never;
 
 /**
- * Adds a claim: one of three ids, one of four owners. A third of the steps other than resets become `done`, some of
- * them invalid.
+ * Adds a claim: one of three ids, one of four owners. A third of the steps other than resets become `done`. Some of the
+ * others are invalid, because their cost is not 1.
  */
 function claimed(asked: Step, { lease, grant, critical, cost }: Pick): Step {
   const claim = { id: `id ${lease % 3}`, owner: `${grant}`.padStart(16, '_'), note: `${lease}: ~` };
@@ -55,7 +55,7 @@ function claimed(asked: Step, { lease, grant, critical, cost }: Pick): Step {
   return { ...asked, op, cost: lease === 0 && critical ? cost : 1, claim };
 }
 
-/** What an answer must have in common: everything, but of a full bucket only that it is full. */
+/** The part of an answer that must be the same in both stores: all of it, but of a full bucket only that it is full. */
 function shown(answer: Answer): Answer {
   if (!('tatUs' in answer)) return answer;
   const { tatUs, tatNum, nowUs } = answer;
@@ -71,7 +71,7 @@ async function ask(store: Store, steps: readonly Step[]): Promise<readonly Answe
   }
 }
 
-/** What the traces have reached. */
+/** How many steps were sent, and how many groups were rejected or invalid. */
 interface Told {
   asked: number;
   refused: number;
@@ -114,7 +114,8 @@ class Pair {
   private stepOf(one: Pick): Step {
     const { rule, key, cost, binding, lease, critical, holdUs } = one;
     const of = this.rules[rule % this.rules.length] as Rule;
-    // Occasionally also under a rule without waits, which makes the group invalid.
+    // Occasionally also under a rule that is not a shaper's. This makes the group invalid, unless the rule has a
+    // penalty.
     const holds = of.machine === 'queue' || (lease === 0 && critical);
     const op = one.op === 'hold' && !holds ? 'take' : one.op;
     const granted = op === 'put' && this.grants.at(-1 - one.grant);
@@ -148,7 +149,7 @@ class Pair {
     this.note(steps, here);
   }
 
-  /** Counts what became of the group, and keeps its grants. */
+  /** Counts the group if it was rejected, and keeps its grants. */
   private note(steps: readonly Step[], answers: readonly Answer[]): void {
     const refused = steps.some(
       (step, i) => step.op === 'take' && step.binding && !answers[i]?.allowed,

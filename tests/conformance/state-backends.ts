@@ -38,7 +38,10 @@ export class MapBackend implements StateBackend {
   }
 }
 
-/** Its first attempt, with outdated texts, always fails at the end. Only the decision of the second one is stored. */
+/**
+ * Decides twice: first without texts, as in an attempt that fails in the end, then with the texts. Stores only the
+ * second decision.
+ */
 export class RetryingBackend extends MapBackend {
   override async transact(names: readonly string[], decide: Decide): Promise<void> {
     decide(

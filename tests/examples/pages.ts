@@ -28,7 +28,10 @@ function blocksIn(page: string): Block[] {
   return blocks;
 }
 
-/** The block of `page` under `heading`; if there are several, the one that contains `containing`. */
+/**
+ * The TypeScript or JavaScript block of `page` under `heading`; if there are several, the one that contains
+ * `containing`.
+ */
 export function exampleOf(page: string, heading: string, containing = ''): string {
   const isIt = (block: Block): boolean =>
     block.heading === heading &&
@@ -41,7 +44,10 @@ export function exampleOf(page: string, heading: string, containing = ''): strin
   return first.code;
 }
 
-/** A folder below `folder` for files that are written and run. It is deleted after the test file. */
+/**
+ * Makes a folder below `folder`, which is deleted after the test file. Returns a function that writes a file into it
+ * and returns the file's path.
+ */
 export function workshop(folder: string): (name: string, code: string) => string {
   const dir = mkdtempSync(join(folder, '.snippets-'));
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -80,7 +86,7 @@ export async function runExample(code: string, options: RunOptions = {}): Promis
   return import(/* @vite-ignore */ file);
 }
 
-/** An example listens at once, or soon after it was loaded. */
+/** An example that has not listened after this time never will. */
 const NEVER_MS = 10_000;
 
 /** Removes the example's handlers of SIGTERM after the test, so this process does not run them. */

@@ -9,7 +9,7 @@ const GENERATOR = join(import.meta.dirname, 'generator.js');
 const exec = promisify(execFile);
 
 export interface LoadOptions {
-  /** How many requests; else `seconds`. */
+  /** How many requests to send. If undefined, requests are sent for `seconds`. */
   readonly amount?: number;
   readonly seconds?: number;
   /** Requests per second. Default: as many as possible. */

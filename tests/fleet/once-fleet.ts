@@ -81,7 +81,10 @@ export class OnceFleet {
     return fleet;
   }
 
-  /** Sends each key a hundred times at once. Each of these requests is retried until it has its response. */
+  /**
+   * Sends each key a hundred times at once, a few keys at a time. Each of these requests is retried until it has its
+   * response.
+   */
   async chargeAll(keys: readonly string[]): Promise<void> {
     const left = [...keys];
     const next = async (): Promise<void> => {
@@ -109,7 +112,7 @@ export class OnceFleet {
     }
   }
 
-  /** Kills a process and starts another in its place, as long as `isGoing`. */
+  /** Until `isGoing` returns false, kills a random process every 0.2 to 1 s, and starts another in its place. */
   async killAtRandom(isGoing: () => boolean): Promise<void> {
     const { random } = this.options;
     for (;;) {
@@ -119,7 +122,7 @@ export class OnceFleet {
     }
   }
 
-  /** The runs of the handlers, the first run of each key first. */
+  /** The runs of the handlers, sorted by `askedMs`. */
   runs(): readonly Run[] {
     const runs = new Map<string, Run>();
     for (const file of readdirSync(this.effects)) {

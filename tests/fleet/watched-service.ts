@@ -31,7 +31,7 @@ export function nameOf(key: string, algorithm: Algorithm): string {
   return `spw:1{${key}}calls}${makeRule(algorithm, 1, 400 * 86_400_000_000).code}`;
 }
 
-/** A decision; times are microseconds since the epoch. */
+/** A decision. `askedUs` is in microseconds since the epoch. */
 export interface Noted {
   readonly key: string;
   readonly askedUs: number;
@@ -44,7 +44,7 @@ export interface WatchedService {
   readonly noted: readonly Noted[];
   readonly breaker: readonly (BreakerEvent & { readonly atUs: number })[];
   readonly warnings: readonly string[];
-  /** 500 requests a second, each of another key; true if every one was answered with 200. */
+  /** Sends 500 requests a second. Returns whether every one was answered with 200. */
   load(seconds: number): Promise<boolean>;
   /** When Redis first decided on a request that was sent after `sinceUs`. */
   decidedAfter(sinceUs: number): Promise<number>;

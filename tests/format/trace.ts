@@ -1,4 +1,7 @@
-/** The acts of a service, of which any version may do the next: each act must have the same result as in memory. */
+/**
+ * The acts of a service that runs several versions. Any version may do the next act, and each act must have the same
+ * result as in memory.
+ */
 
 import { setImmediate } from 'node:timers/promises';
 import type { Admission, Decision } from '@spillway/core';
@@ -10,7 +13,7 @@ import { type Limiters, RATES } from './version.js';
 const KEYS = ['ada', 'ada', 'ada', '{eve} %é'];
 const ENDED = { status: 200, aborted: false } as const;
 
-/** A version on Redis, and its twin in memory, which must do the same. Each knows only the jobs of its own process. */
+/** A version on Redis, and its twin in memory, which must do the same. Each knows only the jobs of one process. */
 export interface Twins {
   readonly redis: Limiters;
   readonly memory: Limiters;
@@ -109,7 +112,7 @@ export class Trace {
   }
 
   private async reserve(by: Twins, key: string): Promise<void> {
-    // One cost for each key: the first release also uses a cancelled slot of a higher cost, in its own process.
+    // Each key has one cost, because in one process the first version also reuses cancelled slots of a higher cost.
     const cost = 1 + (key.length % 2);
     const one = await by.redis.reserve(key, cost);
     const same = await by.memory.reserve(key, cost);
@@ -126,7 +129,7 @@ export class Trace {
     if (!slot) return;
     slot.one.cancel();
     slot.same.cancel();
-    await setImmediate(); // by then it is sent, so this call is answered after it
+    await setImmediate(); // by then the cancellation is sent, so the next call is answered after it
     await slot.by.redis.rate('peek', 'bucket', 'ada', 1);
     this.note('cancel', true);
   }

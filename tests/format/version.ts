@@ -1,4 +1,4 @@
-/** A version of the packages, either built here or packed before, and the same limiters made with any of them. */
+/** A version of the packages, built here or packed earlier, and limiters that can be made with any version. */
 
 import * as core from '@spillway/core';
 import * as fetching from '@spillway/core/fetch';
@@ -22,14 +22,14 @@ export const here: Version = { core, fetch: fetching, outgoing, redis, redisTest
 /** A packed version, with the interface of this one. */
 export async function packed(format: string): Promise<Version> {
   const release = await import(`./releases/${format}.js`);
-  // Shapers were in core then.
+  // In the first version, shapers were in core.
   return { ...release, outgoing: release.outgoing ?? release.core };
 }
 
 const SETTINGS = { denialCache: false, logger: false, storeTimeout: '20s' } as const;
 const FIVE = { limit: 5, window: '10s' } as const;
 
-/** One limiter of each kind that uses a store, made by a version. Each remembers its grants, to refund them. */
+/** Rate limiters, a shaper, a limit on requests in flight, and idempotency keys on one store, made by a version. */
 export class Limiters {
   private readonly rates;
   private readonly shaper: outgoing.Shaper;

@@ -12,7 +12,10 @@ export interface Opened {
   readonly clock: ManualClock;
 }
 
-/** A suite for each store; `open` gives an empty one. `db`: a logical database of Redis that no other test uses. */
+/**
+ * Runs a suite for each store. `open` opens the store, which is empty when a test begins. `db`: a logical database of
+ * Redis that no other test uses.
+ */
 export function onBothStores(db: number, suite: (open: () => Opened) => void): void {
   describe('in memory', () => {
     suite(() => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Until the end of the test. */
+/** Runs until the end of the test. */
 export async function slowProxy(host: string, port: number) {
   const proxy = { port: 0, delayMs: 0, chunks: 0 };
   const sockets = new Set<Socket>();
@@ -22,7 +22,7 @@ export async function slowProxy(host: string, port: number) {
       upstream.write(chunk);
     });
     upstream.on('data', (chunk) => {
-      // Timers of one length come in their order.
+      // Timers with the same delay fire in order.
       if (proxy.delayMs === 0) client.write(chunk);
       else setTimeout(() => client.write(chunk), proxy.delayMs);
     });

@@ -13,7 +13,7 @@ const CACHE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 's
 /** Each program with the package that has it. */
 const PACKAGES = { promtool: 'prometheus', amtool: 'prometheus-alertmanager' } as const;
 
-/** The program; null if it is not available. `SPILLWAY_NO_INSTALL=1` forbids to download it. */
+/** The program; null if it is not available. `SPILLWAY_NO_INSTALL=1` forbids downloading it. */
 export function findTool(name: keyof typeof PACKAGES): string | null {
   const cached = join(CACHE, name);
   for (const program of [name, cached]) if (works(program)) return program;

@@ -33,8 +33,9 @@ export class Reader extends MetricReader {
 }
 
 /**
- * The series that OpenTelemetry's rules for Prometheus make of metrics (specification, "Prometheus and OpenMetrics Compatibility"): dots become
- * underscores, seconds and counters get their endings, units in braces are left out.
+ * The series that OpenTelemetry's rules for Prometheus make of metrics (specification, "Prometheus and OpenMetrics
+ * Compatibility"). Dots become underscores, seconds and counters get their endings, and other units are left out. Of
+ * histograms, only the counts are returned.
  */
 export function asPrometheus(metrics: readonly MetricData[]): Series[] {
   return metrics.flatMap((metric) => {

@@ -6,12 +6,12 @@ import { parse } from 'yaml';
 
 export const ROOT: string = join(import.meta.dirname, '..', '..');
 export const OPS: string = join(ROOT, 'ops');
-/** Those on our own metrics, and those on the metrics of redis_exporter. */
+/** The alerts on our own metrics, and the alerts on the metrics of redis_exporter. */
 export const ALERTS: string = join(OPS, 'prometheus', 'alerts.yml');
 export const REDIS_ALERTS: string = join(OPS, 'prometheus', 'redis.yml');
 
 export interface Query {
-  /** Where it stands. */
+  /** The panel, annotation or alert that has it. */
   readonly source: string;
   readonly expr: string;
 }
@@ -30,7 +30,7 @@ interface Panel {
   readonly description?: string;
   readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>;
   readonly targets?: readonly { readonly expr: string }[];
-  /** Of a collapsed row. */
+  /** The panels of a collapsed row. */
   readonly panels?: readonly Panel[];
 }
 
@@ -64,7 +64,7 @@ function rulesOf(path: string): Alert[] {
   return file.groups.flatMap(({ rules }) => rules.map((rule) => ({ ...rule, source: rule.alert })));
 }
 
-/** The metrics that a query names, with the labels that it selects by. */
+/** Our metrics that a query names, with the labels that it selects by. */
 export function selectorsIn(
   expr: string,
 ): { metric: string; labels: string[]; tests: string[][] }[] {

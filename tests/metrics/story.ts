@@ -48,8 +48,9 @@ const apiKey = ({ header }: LimitRequest) => header('x-api-key');
 const options = { logger: false, breaker: { failures: 2, probeEvery: '1m' } } as const;
 
 /**
- * Five requests to a guard of four limiters, two to a guard with one permit, one to a guard whose key fails; then the store of two guards is away
- * for three requests to each; three callers flood a store in memory. Ends with one permit held and a load of 0.5.
+ * Sends five requests to a guard of four limiters, two to a guard with one permit, one to a guard whose key fails, and
+ * five to a guard with a meter. Then the store of two guards is away for three requests to each, and three callers
+ * flood a store in memory. Ends with one permit held and a load of 0.5.
  */
 export async function play(observers: readonly Watcher[]): Promise<void> {
   const signal: Signal = { name: 'pool', read: () => ({ value: 0.5, ageMs: 0 }) };
@@ -90,7 +91,10 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
   }
 }
 
-/** Five requests of 10 reserved units: settled below, above, and far above the limit; cut; and never settled. */
+/**
+ * Five requests of 10 reserved units: settled below the reservation, above it, and far above the limit; cut; and never
+ * settled.
+ */
 async function playSpending(observers: readonly Watcher[]): Promise<void> {
   const rows = meter({ reserve: () => 10 });
   const cost = rows.cost((units) => units);

@@ -1,4 +1,7 @@
-/** Runs the behaviours of a package against it and against Spillway behind its options, in virtual time. */
+/**
+ * Runs the behaviours of a package against that package, and against Spillway behind the package's options, in virtual
+ * time.
+ */
 
 import { describe, expect, it } from 'vitest';
 import type { Suite } from './cases.js';

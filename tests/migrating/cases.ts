@@ -7,7 +7,7 @@ export interface Case<Subject> {
   readonly run: (subject: Subject) => Promise<unknown>;
   /** The result with the other package. */
   readonly theirs: unknown;
-  /** Where Spillway does otherwise. */
+  /** How Spillway differs; undefined if it does the same. */
   readonly differs?: Difference;
 }
 

@@ -1,4 +1,4 @@
-/** For all suites: time that only tests move, while HTTP works, and requests that show what counts. */
+/** For all suites: a clock that only tests move, while HTTP works, and functions that send requests. */
 
 import type http from 'node:http';
 import { systemClock } from '@spillway/core/store';
@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 const HOUR = 3_600_000;
 
 /**
- * Stops clocks and timers, those of Spillway too, for the tests of a file. Each test begins an hour later. Some
+ * Stops clocks and timers, those of Spillway too, for the tests of a file. Each test begins at the next full hour. Some
  * packages read the clock when they are loaded, so a file must not load them earlier.
  */
 export function virtualTime(): void {
@@ -45,7 +45,7 @@ export function virtualTime(): void {
   });
 }
 
-/** So much time passes. */
+/** Lets this much time pass. */
 export async function passes(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
@@ -76,8 +76,8 @@ export async function statuses(
 }
 
 /**
- * When each of these may start, all requested at once, in milliseconds; `refused` if it may not. Some packages go
- * through several timers for one start, so the last digit does not count.
+ * When each of these may start, all requested at once, in milliseconds; `refused` if it may not. Rounded down to 10 ms,
+ * because some packages go through several timers for one start.
  */
 export async function startsOf(
   all: readonly (() => PromiseLike<unknown>)[],

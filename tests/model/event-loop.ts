@@ -1,4 +1,7 @@
-/** A discrete-event model of one event loop: events in the order of their time, tasks one at a time in the order they became ready. */
+/**
+ * A discrete-event model of one event loop. Events run in the order of their times. Tasks run one at a time, in the
+ * order in which they became ready.
+ */
 
 import type { Clock } from '@spillway/core';
 
@@ -19,7 +22,7 @@ export interface Processor {
   readonly untilMs?: number;
 }
 
-/** Connections that wait until the process accepts them: Node's default. */
+/** How many connections can wait until the process accepts them: Node's default. */
 const BACKLOG = 511;
 const ACCEPT_MS = 0.05;
 
@@ -87,7 +90,7 @@ export class EventLoop implements Clock {
     return true;
   }
 
-  /** Queues a task each period, as an interval timer of Node does: the next period begins when the task has run. */
+  /** Queues a task each period, as an interval timer of Node does: the next period begins when the task starts. */
   every(periodMs: number, busyMs: number, run: () => void): void {
     const arm = (): void =>
       this.at(this.nowMs + periodMs, () =>

@@ -1,4 +1,4 @@
-/** Four workers of one machine on the model, each with an event loop of its own, which share their utilization or do not. */
+/** Workers of one machine on the model, each with a separate event loop. They may share their utilization. */
 
 import {
   createGuard,
@@ -27,7 +27,7 @@ interface Options {
   readonly seconds: number;
   readonly ladder: 'machine' | 'own';
   readonly brake: boolean;
-  /** When the last worker is killed. */
+  /** When the last worker is killed, in seconds; undefined if never. */
   readonly killedAt?: number;
   readonly seed: number;
 }

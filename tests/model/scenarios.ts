@@ -103,7 +103,10 @@ export const SCENARIOS = {
 export type Scenario = keyof typeof SCENARIOS;
 /** Which loops of the worker shedder are on. */
 export type Loops = 'none' | 'ladder' | 'brake' | 'both';
-/** What protects the service: loops of a worker shedder, a limit on requests in progress, or a brake on a pool. */
+/**
+ * What protects the service: loops of a worker shedder, a limit on requests in flight, a fleet shedder, or a brake on a
+ * pool.
+ */
 export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool' | 'fleet and both';
 
 /** The limit on requests in progress, where there is one. The healthy service has 5 on average. */
@@ -115,7 +118,7 @@ const CONNECTIONS = 10;
 export interface Run extends Result {
   /** The share of critical requests that were served in time. */
   readonly critical: number;
-  /** How often the rejected fraction, over seconds, turned by more than a fifth of all. */
+  /** How often the rejected fraction per second turned back by more than 0.2. */
   readonly turns: number;
   /** The ladder's amount at the end. */
   readonly shedAmount: number;

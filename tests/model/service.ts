@@ -8,7 +8,9 @@ import type { EventLoop, Processor, Task } from './event-loop.js';
 const MIX = { critical: 0.2, post: 0.3, get: 0.4, test: 0.1 } as const;
 type Class = keyof typeof MIX;
 
-/** Reading a request, and each of the two pieces of its work, in milliseconds of the loop. */
+/**
+ * Milliseconds of the loop: to read a request, for each of the two pieces of its work (on average), and to reject it.
+ */
 const PARSE_MS = 0.15;
 const WORK_MS = 1.5;
 const REFUSE_MS = 0.25;
@@ -22,9 +24,9 @@ export interface Traffic {
   readonly seconds: number;
   /** Requests a second at a time in seconds. */
   rate(atSeconds: number): number;
-  /** How long a request waits for its dependency. */
+  /** How long a request waits for its dependency on average. `capacity`: how many requests a second this can serve. */
   readonly dependency: { readonly meanMs: number; readonly capacity?: number };
-  /** Whether each request comes on a connection of its own. Default: connections are kept. */
+  /** Whether each request comes on a new connection. Default: connections are kept. */
   readonly reconnects?: boolean;
   /** What stops the loop now and then, as a collection of garbage does. */
   readonly pause?: { readonly everyMs: number; readonly busyMs: number };

@@ -14,7 +14,7 @@ export interface Copy {
   read(path: string): string;
   /** `changeset version`, as the release workflow calls it. */
   version(): Promise<void>;
-  /** Packs every public package; the paths of the tarballs by the names of the packages. */
+  /** Packs every public package. Returns the paths of the tarballs by the names of the packages. */
   pack(): Promise<Readonly<Record<string, string>>>;
   remove(): void;
 }

@@ -1,4 +1,7 @@
-/** An app that loads every package and has each adapter answer two requests, the second of them beyond the limit. */
+/**
+ * An app that loads every package except the CLI, and has each adapter answer two requests, the second of them beyond
+ * the limit.
+ */
 
 const MAIN = `
 async function main(load) {

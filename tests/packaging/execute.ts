@@ -21,6 +21,7 @@ export async function execute(
 
 /**
  * A user's environment, without anything of the test runner, which would lend the project this repository's modules.
+ * Its PATH also has the programs of this repository.
  */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const bin = join(ROOT, 'node_modules', '.bin');

@@ -13,7 +13,7 @@ export interface Manager {
   readonly name: string;
   /** Files beside package.json that it reads; `registry` is where npm looks for packages. */
   files?(registry: string): Readonly<Record<string, string>>;
-  /** The field of package.json that says where our own packages are, for those that ours depend on. */
+  /** The field of package.json that says where our packages are, because they depend on each other. */
   overrides?(ours: Wanted): object;
   readonly install: readonly string[];
   /** The command before a file of the app, and the one before a program that a package brings. */
@@ -42,7 +42,7 @@ export const MANAGERS: readonly Manager[] = [
     name: 'yarn 1',
     files: (registry) => ({ '.yarnrc': `registry "${registry}"\n` }),
     overrides: (ours) => ({ resolutions: ours }),
-    // It alone holds a package to the Node that all its dependencies name, and those of frameworks ask for a newer one.
+    // Only this manager fails if a dependency requires a newer Node, and some dependencies of frameworks do.
     install: [...YARN, 'install', '--ignore-engines', '--ignore-scripts', '--no-lockfile'],
     node: ['node'],
     program: [...YARN, '--silent', 'run'],
@@ -71,12 +71,15 @@ export const MANAGERS: readonly Manager[] = [
 export interface App {
   /** Runs a file of the app with Node and parses what it prints as JSON. */
   run<T>(file: string): Promise<T>;
-  /** Runs a program that a package brings; what it prints. */
+  /** Runs a program that a package brings, and returns what it prints. */
   program(name: string, ...args: string[]): Promise<string>;
   remove(): void;
 }
 
-/** An app with these files, and with what it wants installed; of ours it may name only some itself. */
+/**
+ * An app with these files, into which `ours` and `others` are installed. Its package.json names only those of `ours`
+ * that are in `named`.
+ */
 export async function install(
   manager: Manager,
   ours: Wanted,

@@ -3,8 +3,8 @@
 import { execute } from './execute.js';
 
 /**
- * Packs these packages of the workspace in `root` into a folder; the paths of the tarballs by the names of the packages.
- * One call for all, because each start of pnpm takes longer than it packs.
+ * Packs these packages of the workspace in `root` into a folder. Returns the paths of the tarballs by the names of the
+ * packages. Calls pnpm once for all packages, because starting pnpm takes longer than packing one.
  */
 export async function packAll(
   names: readonly string[],

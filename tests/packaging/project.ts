@@ -14,8 +14,8 @@ export interface Project {
   /** Runs a file of the project with Node and parses what it prints as JSON. */
   run<T>(file: string, ...options: string[]): Promise<T>;
   /**
-   * Type-checks with the compiler that is installed in `compilerIn`, by default this repository's; the compiler's
-   * messages, empty if all is well.
+   * Type-checks with the compiler that is installed in `compilerIn`, by default this repository's. Returns the
+   * compiler's messages, empty if all is well.
    */
   typeCheck(tsconfig: string, compilerIn?: string): Promise<string>;
   remove(): void;

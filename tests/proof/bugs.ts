@@ -4,9 +4,9 @@ import type { Focus } from '@spillway/conformance/simulator';
 import type { Mutation } from './subject.js';
 
 export interface Bug {
-  /** What the code does now. */
+  /** What the code does with the bug. */
   readonly name: string;
-  /** Where others had it: a repository with the number of its issue or pull request. */
+  /** Where others had it: mostly a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
   /** What the histories must be about, if others show it rarely. */
@@ -716,7 +716,7 @@ const meters: readonly Bug[] = [
   },
 ];
 
-/** Planted by people who did not know the laws; docs/proof.md tells of others. */
+/** Bugs by people who did not know the laws; docs/proof.md tells of others. */
 const outsiders: readonly Bug[] = [
   {
     ...bug('requests that one limit rejects are counted for an outage', `${STORES}/fallback.ts`, [

@@ -1,7 +1,7 @@
 /**
  * Whether a recorded history is linearizable: whether each operation can be thought to have happened at one instant
  * between its call and its return, so that the outputs are those of a model. The search is that of Wing and Gong, with
- * the memory of Lowe ("Testing for linearizability", 2017).
+ * Lowe's cache of visited states ("Testing for linearizability", 2017).
  */
 
 export interface Operation<Input, Output> {
@@ -26,7 +26,7 @@ export function isLinearizable<State extends string | number, Input, Output>(
   const sorted = [...operations].sort((a, b) => a.callUs - b.callUs);
   const visited = new Set<string>();
 
-  // `from`: all before it have happened; `ahead`: others that have.
+  // All operations before `from` have happened, and of the later ones, those in `ahead`.
   const search = (from: number, ahead: readonly number[], state: State): boolean => {
     let [start, done] = [from, ahead];
     while (done.includes(start)) {
@@ -41,7 +41,7 @@ export function isLinearizable<State extends string | number, Input, Output>(
     const name = `${start} ${done.join()} ${state}`;
     if (visited.has(name)) return false;
     visited.add(name);
-    // Whatever is next was called before any of the others returned.
+    // The next operation was called before any other open one returned.
     let firstReturnUs = Infinity;
     for (const [at, { returnUs }] of open.entries()) {
       if (!done.includes(start + at)) firstReturnUs = Math.min(firstReturnUs, returnUs);

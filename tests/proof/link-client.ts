@@ -5,7 +5,7 @@ import type { RedisClient } from '@spillway/redis';
 
 const clients = new WeakMap<Link, RedisClient>();
 
-/** The client of a connection: always the same. */
+/** The client of a connection. Each connection has only one. */
 export function clientOf(link: Link): RedisClient {
   const client = clients.get(link) ?? {
     get state() {

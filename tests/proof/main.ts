@@ -67,7 +67,7 @@ function judgeElsewhere(): void {
   if (status !== 0) process.exitCode = 1;
 }
 
-/** Where a run ends: when it has reached all of these. */
+/** A run ends when it has reached all of these. */
 interface AtLeast {
   readonly seconds: number;
   readonly histories: number;
@@ -89,7 +89,7 @@ async function prove(
   let [histories, faulty, operations, broken] = [0, 0, 0, 0];
   let isStopped = false;
   process.once('SIGINT', () => {
-    isStopped = true; // and the verdict is told
+    isStopped = true; // the result is still printed
   });
   const isDone = (): boolean =>
     isStopped ||

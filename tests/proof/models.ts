@@ -12,7 +12,7 @@ export interface Asked {
 export interface Told {
   readonly allowed: boolean;
   readonly nowUs: number;
-  /** Of a slot. */
+  /** For slots, when the last one ends; otherwise 0. */
   readonly tatUs: number;
 }
 
@@ -49,7 +49,7 @@ export const claims: Model<string, Asked, Told> = {
   },
 };
 
-/** A slot was taken, and nobody knows which. */
+/** It is unknown when the last slot ends, because a call never returned. */
 const UNKNOWN = -1;
 
 /** A queue of one slot after the other. The state: when the last one ends. */

@@ -7,7 +7,7 @@ import { clientOf } from './link-client.js';
 
 export const core: Program['core'] = release.core;
 export const fetchGuard: Program['fetchGuard'] = release.fetch.fetchGuard;
-// Shapers were in core then.
+// In this release, shapers may still be in core.
 export const createShaper: Program['createShaper'] = (release.outgoing ?? release.core)
   .createShaper;
 

@@ -87,7 +87,7 @@ export function release(): Promise<string> {
   return bundle([], 'release.ts');
 }
 
-/** The real code on a real Redis, which is told the simulated time. Each history begins with an empty one. */
+/** The real code on a real Redis, whose scripts read the simulated time. Each history begins with an empty one. */
 export async function onRedis(redis: Redis): Promise<Subject> {
   return { program: await bundle(), server: () => new RealRedis(redis) };
 }
@@ -121,7 +121,7 @@ class RedisServer implements Server {
     this.model.restart(snapshot as ReturnType<ModelRedis['snapshot']> | undefined);
   }
 
-  /** The names of limiters stay as long as these are known; nothing else does. */
+  /** Leaves out the keys of controls: the names of limiters stay as long as the limiters are known. */
   size(nowUs: number): number {
     this.model.db.nowUs = nowUs;
     this.model.db.size();

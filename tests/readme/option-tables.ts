@@ -44,7 +44,10 @@ export function optionsOf(name: string, file: string = ''): readonly Option[] {
   return [...own, ...new Map(others.map((option) => [option.name, option])).values()];
 }
 
-/** `Omit<LeaseOptions<Raw>, 'share'>`, `Pick<HintOptions, 'random'>`, or the name of an interface. */
+/**
+ * The options of a parent: `Omit<LeaseOptions<Raw>, 'share'>`, `Pick<HintOptions, 'random'>`, or the name of an
+ * interface.
+ */
 function inheritedOf(parent: string, file: string): readonly Option[] {
   const utility = /^(Omit|Pick)<(\w+)(?:<.*?>)?, (.*)>$/.exec(parent);
   const [, kind, base = parent.replace(/<.*/, ''), list = ''] = utility ?? [];
@@ -54,7 +57,7 @@ function inheritedOf(parent: string, file: string): readonly Option[] {
   return all.filter((option) => named.has(option.name) === (kind === 'Pick'));
 }
 
-/** Where an interface is declared: here, in this package, or in the one package that has it. */
+/** The file that declares an interface: `from`, a file of its package, or the first one that has it. */
 function fileOf(name: string, from: string): string {
   const declares = (file: string): boolean =>
     new RegExp(`^(export )?interface ${name}\\b`, 'm').test(sources.get(file) ?? '');

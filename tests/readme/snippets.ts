@@ -34,7 +34,7 @@ export function snippetsIn(file: string, lines: readonly string[]): Snippet[] {
   });
 }
 
-/** A block of code, of any language; its lines are without the indentation that all have. */
+/** A block of code, of any language. Its lines are without the indentation of the block. */
 export interface Block {
   /** What stands behind the opening marks, such as `ts run`. */
   readonly info: string;
@@ -66,7 +66,7 @@ export function blocksIn(file: string, lines: readonly string[]): Block[] {
   return blocks;
 }
 
-/** Every page that a reader may open, by its path in the repository. */
+/** The pages of the root, the site, packages, examples and docs, by their paths in the repository. */
 export function markdownFiles(): string[] {
   const readmes = ['packages', 'examples'].flatMap((folder) =>
     directories(folder).map((name) => `${folder}/${name}/README.md`),

@@ -68,7 +68,10 @@ function linesOf(label: string): string[] {
   return lines;
 }
 
-/** The numbers of one column, without those of the empty loop. "the same" becomes the name of the row before. */
+/**
+ * The numbers of one column, without those of the empty loop. "the same" becomes the name of the last row above that
+ * has a name.
+ */
 export function rowsOf(page: string, { table, column }: Chart): Row[] {
   const lines = page.split('\n');
   const start = lines.findIndex((line) => line.startsWith(`| ${table} |`));

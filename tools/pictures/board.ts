@@ -46,7 +46,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const [COLUMN, ROW, GAP, TOP, WIDTH] = [45, 26, 8, 40, 1096];
 const PALETTE = '#3a9d5d #d9a400 #3b82d6 #e0752d #d64550 #8a63c9 #17999f #b5588f #7d8b2f #6b7785';
 const COLORS: readonly string[] = PALETTE.split(' ');
-/** The colors that the board names, by their place in the palette. */
+/** The place in the palette of each color that the board names. */
 const NAMED: Readonly<Record<string, number>> = {
   green: 0,
   red: 4,
@@ -153,7 +153,7 @@ function areas(series: readonly Series[], colors: readonly number[], at: Place):
   });
 }
 
-/** The times at which annotations of the board begin: once per process and outage. */
+/** The steps at which annotations of the board begin, each step once. */
 export function marksOf({ marks }: Measured): number[] {
   const begins = marks.flatMap(({ series }) =>
     series.flatMap(({ points }) =>
@@ -194,7 +194,7 @@ function colorOf({ fieldConfig }: Panel, name: string, index: number): number {
 
 const wide = (name: string): number => 26 + name.length * 5.4;
 
-/** The series in each row of the legend, starting with the last row. */
+/** The places of the series in each row of the legend. */
 function legendRows(series: readonly Series[], width: number): number[][] {
   const rows: number[][] = [[]];
   let used = 0;

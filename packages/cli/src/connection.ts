@@ -38,7 +38,7 @@ export interface Connection {
 }
 
 /**
- * @throws UsageError if no address of Redis is given
+ * @throws UsageError if the address of Redis is missing, or doesn't fit the options
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
 export async function connected<Value>(
@@ -116,7 +116,7 @@ async function clientFor(
     lazyConnect: true,
     connectTimeout: 5_000,
     maxRetriesPerRequest: 0,
-    // Don't wait for the answer to QUIT, which a hanging server never sends.
+    // A hanging server never closes the connection, so the client waits only briefly for that.
     disconnectTimeout: 100,
     ...(isSafe && { tls: {} }),
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),

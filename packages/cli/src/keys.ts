@@ -65,7 +65,7 @@ export function namesKey({ key, address }: KeyOptions & { readonly key?: string 
 
 /**
  * Returns the key as the limiter counts it.
- * @throws UsageError unless exactly one of key and address is given
+ * @throws UsageError unless exactly one of key and address is given, and it is valid
  */
 export function keyFrom(
   key: string | undefined,
@@ -191,7 +191,10 @@ function calendarOf(name: string): Calendar {
 }
 
 interface Reset {
-  /** False if no process has announced the limiter. Then some counts of the key may be missed. */
+  /**
+   * False if no process has announced the limiter, or the list of limiters can't be read. Then some counts of the key
+   * may be missed.
+   */
   readonly isKnown: boolean;
   /**
    * Whether the processes drop their cached rejections of the key. False if Redis was full: it deleted the counts, but

@@ -18,7 +18,7 @@ export interface AnywayOption {
 }
 
 export class UnknownLimiterError extends UsageError {
-  /** The most similar name comes first. */
+  /** The announced names, the most similar first. From `shapers`, they are not sorted. */
   readonly known: readonly string[];
 
   constructor(limiter: string, known: readonly string[]) {

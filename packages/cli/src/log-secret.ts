@@ -12,7 +12,7 @@ export const SECRET_HELP = 'a file with the secret (default: SPILLWAY_LOG_SECRET
  * Reads the secret from a file or the environment, never from an argument, which other users of the machine can see.
  *
  * @param hint what to do without a secret
- * @throws UsageError
+ * @throws UsageError if there is no secret; Error if the file can't be read
  */
 export function logSecret({ secretFile }: SecretOptions, hint = ''): string {
   const secret =

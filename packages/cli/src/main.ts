@@ -1,4 +1,7 @@
-/** The command `spillway`. Exit codes: 0 done, 1 failed, as when Redis is down, 2 the command line is wrong. */
+/**
+ * The command `spillway`. It exits with 0 if it is done, 1 if it failed, for example because Redis is down, and 2 if
+ * the command line is wrong.
+ */
 
 import { run } from './run.js';
 

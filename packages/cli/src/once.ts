@@ -67,7 +67,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
 /**
  * Rejects limiters without claims, because all their keys would be shown as free.
  *
- * @throws UsageError if the limiter is not an `idempotency()`
+ * @throws UsageError if the limiter is not an `idempotency()` or, without `anyway`, not announced
  */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);

@@ -25,7 +25,7 @@ function jsonOf(value: unknown): string {
 
 export function printError(error: unknown, json: boolean): void {
   const text = error instanceof Error ? error.message : String(error);
-  // For people, commander prints the prefix itself.
+  // Commander's messages begin with `error: `, which JSON doesn't need.
   const message = error instanceof CommanderError ? text.replace(/^error: /, '') : text;
   const help = isSpillwayError(error) ? error.help : undefined;
   if (json) {

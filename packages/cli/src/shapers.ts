@@ -97,8 +97,8 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
 }
 
 /**
- * Who paused the key. A shaper with several paces has a name for each, such as `name/pace`, but the pause is stored
- * under the shaper's name alone.
+ * Who paused the key; null if that is unknown. A shaper with several paces has a name for each, such as `name/pace`,
+ * but who paused it is stored under the shaper's name alone.
  */
 async function noteOf(
   limiter: string,

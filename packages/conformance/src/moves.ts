@@ -1,4 +1,6 @@
-/** Moves the clock between the groups of a generated trace, by times that matter to the rules, such as a window. */
+/**
+ * Moves the clock before each group of a generated trace, mostly by times that matter to the rules, such as a window.
+ */
 
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';

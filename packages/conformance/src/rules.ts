@@ -113,7 +113,7 @@ export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   )
   .map(([leaseUs, keepUs]) => makeClaimsRule(leaseUs, keepUs));
 
-/** Some of these zones have days of 23, 24.5 or 25 hours, or days whose midnight does not exist. */
+/** Some of these zones have days of 23, 23.5, 24.5 or 25 hours, or days whose midnight does not exist. */
 const CALENDARS = [
   'day@UTC',
   'day@Asia/Beirut',
@@ -289,7 +289,10 @@ const PERIODS_US: Readonly<Record<string, number>> = {
   wee: 7 * 86_400_000_000,
 };
 
-/** A rule's window, calendar period or lease. Most times in generated traces are fractions or multiples of it. */
+/**
+ * A rule's window, calendar period (31 days for months and billing periods) or lease. Most times in generated traces
+ * are fractions or multiples of it.
+ */
 export function periodUs(rule: Rule): number {
   if (rule.machine === 'calendar') return PERIODS_US[rule.calendar.name.slice(0, 3)] ?? MONTH_US;
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;

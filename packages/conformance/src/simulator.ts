@@ -14,9 +14,12 @@ export type { Program, Subject } from './simulator/run.js';
 /** A history that breaks laws. */
 export interface Failure {
   readonly seed: number;
-  /** The smallest plan found that breaks the same law as the plan of the seed. */
+  /**
+   * The smallest plan found that breaks the first of the laws that the plan of the seed breaks. With `shrinks: false`,
+   * the plan of the seed.
+   */
   readonly plan: Plan;
-  /** A sentence about each violation, by the law's name. */
+  /** By the name of each broken law, a sentence about a violation. */
   readonly broken: ReadonlyMap<string, string>;
 }
 

@@ -20,7 +20,7 @@ interface Planned {
 }
 
 /**
- * Runs `trace` on counts that no other check uses.
+ * Runs `trace` on counts that no other trace uses.
  *
  * @throws Error that shows the rules, the steps so far, and the field that differs
  */
@@ -31,7 +31,7 @@ export async function replay(probe: Probe, trace: Trace): Promise<void> {
 const DAY_US = 86_400_000_000;
 const SECOND = 1 / 86_400;
 
-/** Billing periods in days since the first group. */
+/** Billing periods, in days since the whole second in which the trace starts. */
 const PERIODS: readonly (readonly [from: number, to: number])[] = [
   [0, 30],
   [SECOND, 30 + SECOND],
@@ -217,8 +217,8 @@ function isNamed({ machine }: Rule): boolean {
 }
 
 /**
- * Items from a pool that is slightly larger than the limit, so most steps repeat items. Only their last digits differ,
- * so a store that searches its items as one string must match at item boundaries.
+ * Items from a pool of at most 130. It is mostly slightly larger than the limit, so most steps repeat items. Only their
+ * last digits differ, so a store that searches its items as one string must match at item boundaries.
  */
 function itemsOf({ lease, grant }: StepPick, count: number, limit: number): string[] {
   const pool = Math.max(count, Math.min(limit, 120) + 3);

@@ -1,4 +1,4 @@
-/** Generated traces as data. Costs are relative to the capacity of the rule, and times to its period. */
+/** Generated traces as data. Most costs are relative to the capacity of the rule, and most times to its period. */
 
 import { capacityOf, MAX_HOLD_US, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -21,12 +21,15 @@ export interface StepPick {
   readonly binding: boolean;
   /** Whether to set `together` on a take under a shaper's rule, so it starts together with other takes of its group. */
   readonly together: boolean;
-  /** The grant that a `put` refunds, counted back from the newest. */
+  /** The grant that a `put` refunds, counted back from the newest. It also selects the billing period of a step. */
   readonly grant: number;
   readonly given: GivenPick;
   /** The length of a `hold` in eighths of the rule's period; 0 is one microsecond, 9 is more than a day. */
   readonly hold: number;
-  /** Selects one of a few leases, often a held one. For claims, it selects the id, and `grant` the owner. */
+  /**
+   * Selects one of a few leases, often a held one. For claims, it selects the id, and `grant` the owner. Together with
+   * `grant`, it also selects distinct items.
+   */
   readonly lease: number;
   readonly critical: boolean;
   /** Whether to mark the claim of the step as done, regardless of `op`, unless that is `reset`. */
@@ -99,8 +102,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, which fill a log with many entries. The groups are microseconds apart and mostly take a
- * few units. Such traces are not shrunk, because that would take minutes.
+ * Traces of hundreds of groups, which fill a log with many entries. Most groups are microseconds apart and take a few
+ * units. Such traces are not shrunk, because that would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({

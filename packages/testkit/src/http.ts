@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest';
 export interface Reply {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** The headers exactly as they were sent, in order, without those that Node adds. */
+  /** The headers exactly as they were sent, in order, without those that Node and Express add. */
   readonly fields: readonly (readonly [string, string])[];
   readonly body: string;
 }

@@ -28,7 +28,10 @@ export interface Demo {
   readonly process: ChildProcess;
 }
 
-/** Starts a demo and waits until it listens. The demo trusts one proxy, whose role the load generator plays. */
+/**
+ * Starts the demo of Express and waits until it listens. The demo trusts one proxy, whose role the load generator
+ * plays.
+ */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const own = Object.entries(options).map(([name, value]) => [name, String(value)]);
   const demo = await launch([process.execPath, SERVER], {

@@ -6,5 +6,8 @@ import type { Redis } from 'ioredis';
  */
 export declare function assignSlots(masters: readonly Redis[]): Promise<void>;
 
-/** Joins local servers to a cluster, all as masters, and waits until each knows all others. */
+/**
+ * Joins local servers to a cluster, all as masters with about the same number of slots. Waits until each knows all
+ * others and the cluster is ready.
+ */
 export declare function joinCluster(nodes: readonly Redis[]): Promise<void>;

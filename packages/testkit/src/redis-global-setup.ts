@@ -18,7 +18,7 @@ declare module 'vitest' {
  *
  * 1. `REDIS_URL`
  * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port
- * 3. a server installed with apt (as root on a Debian-like system)
+ * 3. a server installed with apt (as root on a Debian-like system, unless `SPILLWAY_NO_INSTALL` is set)
  *
  * If there is none, prints a warning, or throws if `SPILLWAY_REQUIRE_REDIS` is set.
  */

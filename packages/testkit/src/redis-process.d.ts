@@ -22,8 +22,8 @@ export interface ServerProgram {
 export function findRedis(): string | null;
 
 /**
- * All available servers: that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. If
- * `SPILLWAY_REDIS_SERVER` is set, the list has only that server.
+ * All available servers: that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. Each version is
+ * listed once. If `SPILLWAY_REDIS_SERVER` is set, the list has only that server.
  */
 export function findServers(): ServerProgram[];
 

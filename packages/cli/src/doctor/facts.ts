@@ -1,4 +1,7 @@
-/** Each fact comes from a separate call, so that a missing permission hides only one fact. */
+/**
+ * Each fact comes from a separate call. So a missing permission hides only one fact, except that of `PING`, without
+ * which the command fails.
+ */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -14,8 +17,8 @@ export interface ServerFacts {
   /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /**
-   * For a Cluster node: whether the Cluster rejects calls for all keys while one node is down. Undefined if the user
-   * may not read this setting.
+   * For a Cluster node: whether the Cluster rejects calls for all keys while a node and its replicas are down.
+   * Undefined if the user may not read this setting, or the provider hides it.
    */
   readonly wantsFullCoverage?: boolean;
 }

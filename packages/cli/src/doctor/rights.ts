@@ -1,7 +1,7 @@
 /**
  * Every command that the Lua scripts of the store and of `RedisControl` use. The arguments change only the probe key.
- * `set` runs first and makes the key a string that expires. Commands for other types then fail, so they can't create a
- * key without an expiry.
+ * `set` runs first. If the user may run it, it makes the key a string that expires. Commands for other types then fail,
+ * so they can't create a key without an expiry.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],

@@ -10,8 +10,8 @@ export type Log = string | AsyncIterable<Uint8Array>;
 const CHUNK_BYTES = 262_144;
 const GZIP = [0x1f, 0x8b] as const;
 /**
- * The size of decompressed chunks. They are small, because an error in the compressed data can also lose the chunk
- * before it.
+ * The size of chunks decompressed from gzip. They are small, because an error in the compressed data can also lose the
+ * chunk before it.
  */
 const DECOMPRESSED_BYTES = 16_384;
 
@@ -26,7 +26,7 @@ export interface Bytes {
   /**
    * @param onBytes called with the size of each chunk before decompression
    * @param onDamage called with the reason if the rest of a compressed log cannot be read; the log then ends there
-   * @throws UsageError for zstd if Node does not have it
+   * @throws UsageError if the log cannot be read, or is compressed with zstd and Node does not have it
    */
   read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
 }

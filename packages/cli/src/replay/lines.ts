@@ -1,4 +1,4 @@
-/** A longer line is not a request. For example, nginx accepts at most 32 kB of headers. */
+/** A longer line is not a request. For example, nginx by default accepts at most 32 kB of headers. */
 export const MAX_LINE_BYTES = 65_536;
 
 const MARK = Buffer.from('\ufeff');
@@ -13,7 +13,10 @@ export class Lines {
   private isFirst = true;
   private readonly take: TakeLine;
 
-  /** @param take receives each line without its line break; lines longer than {@link MAX_LINE_BYTES} may be cut */
+  /**
+   * @param take receives each line that is not empty, without its line break; lines longer than {@link MAX_LINE_BYTES}
+   * may be cut
+   */
   constructor(take: TakeLine) {
     this.take = take;
   }

@@ -123,7 +123,7 @@ class LogFormat implements LineFormat {
   }
 }
 
-/** Returns undefined for `-`, and NaN for anything other than three digits. */
+/** Returns undefined for `-`, and NaN for a text that does not begin with three digits. */
 function statusIn(line: Buffer, at: number): number | undefined {
   if (line[at] === 45) return undefined;
   const [a = 0, b = 0, c = 0] = [line[at], line[at + 1], line[at + 2]];

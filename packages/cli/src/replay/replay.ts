@@ -45,8 +45,8 @@ export interface ReplayOptions {
    */
   readonly onDecision?: OnDecision | undefined;
   /**
-   * Called after each chunk, with the numbers of bytes and requests read so far. `size` is the size of all logs in
-   * bytes; undefined if it cannot be known.
+   * Called for each chunk before it is parsed, with the numbers of bytes and requests read so far. `size` is the size
+   * of all logs in bytes; undefined if it cannot be known.
    */
   readonly onProgress?:
     | ((progress: {
@@ -62,8 +62,8 @@ export interface ReplayOptions {
  * counted. Memory is bounded: each limiter distinguishes at most 1,000,000 callers (100 MB), and only its first
  * 2,000,000 requests are used to try other limits.
  *
- * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
- * invalid
+ * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy or
+ * `trustProxy` is invalid
  * @example
  * ```ts run
  * import { replay } from '@spillway/cli/replay';

@@ -92,7 +92,7 @@ export interface JudgedLimiter {
   readonly statuses: Readonly<Record<string, number>>;
   /**
    * The callers by their peak use of the limit in a window. A row counts the callers whose peak is at most `percent`,
-   * but more than the `percent` of the row before. Null means no upper end.
+   * but more than the `percent` of the row before. Null means no upper end. Empty if `table` is empty.
    */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;

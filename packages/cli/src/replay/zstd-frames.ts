@@ -40,7 +40,10 @@ class Frames {
     return !this.isUnknown && (this.part !== 'magic' || this.passing > 0 || this.numberBytes > 0);
   }
 
-  /** Returns the index in the chunk where the current frame ends; the chunk's length if the frame goes on after it. */
+  /**
+   * Returns the index in the chunk where the current frame ends; the chunk's length if the frame goes on after the
+   * chunk.
+   */
   endIn(chunk: Buffer, start: number): number {
     if (this.isUnknown) return chunk.length;
     for (let at = start; ; ) {
@@ -69,7 +72,7 @@ class Frames {
     if (this.part === 'magic') {
       if (number === MAGIC) this.part = 'descriptor';
       else if (number - (number % 16) === SKIPPED_MAGIC) this.part = 'skipped';
-      else this.isUnknown = true; // the decoder tells the damage
+      else this.isUnknown = true; // the decoder reports the damage
     } else if (this.part === 'skipped') {
       this.passing = number;
       this.part = 'end';

@@ -15,7 +15,7 @@ type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
 /**
  * With `--reveal`, decrypts callers that processes have encrypted with the secret.
- * @throws UsageError if there is no secret
+ * @throws UsageError if `--reveal` is given without a secret
  */
 export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   if (!options.reveal) return (tops) => tops;
@@ -43,13 +43,13 @@ export function countText(list: CallerList, caller: string): string {
     : `${numberText(atLeast)} to ${numberText(atMost)}`;
 }
 
-/** A lower bound of the caller's share of all rejections, such as `87%`; empty without rejections. */
+/** A lower bound of the caller's share of all rejections, such as `87%`; empty without rejections or a caller. */
 export function shareText(list: CallerList, caller: string | undefined): string {
   const share = shareOf(list, caller);
   return share === null ? '' : `${Math.round(100 * share)}%`;
 }
 
-/** Like {@link shareText}, but from 0 to 1; null without rejections. */
+/** Like {@link shareText}, but from 0 to 1; null without rejections or a caller. */
 export function shareOf(list: CallerList, caller: string | undefined): number | null {
   if (list.total === 0 || caller === undefined) return null;
   return find(list, caller).atLeast / list.total;

@@ -23,9 +23,9 @@ export class RateMeter {
   private last = new Map<string, Reading>();
 
   /**
-   * Returns the rates by limiter, each since the previous report of a process. A new process has no rate, because a
-   * rate needs two reports. A limiter keeps its rate until a process reports it again, which may take more than a
-   * second.
+   * Returns the rates of each limiter, summed over processes. The rate of a process is that between its two latest
+   * reports, so a new process has none. It stays until the process reports the limiter again, which may take more than
+   * a second.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

@@ -16,8 +16,8 @@ import { Wire } from './wire.js';
 
 /**
  * The checks that a service behind an adapter must pass, over node:http. Run each check in a separate test, with any
- * runner. Don't run two checks of a service at the same time. Each check uses new random keys and client addresses, so
- * they can run in any order, and again on the same service.
+ * runner. Don't run two checks of a service at the same time. All checks use new client addresses, and all but one use
+ * new random keys. So they can run in any order, and again on the same service.
  *
  * @example
  * ```ts

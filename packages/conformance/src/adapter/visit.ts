@@ -34,8 +34,8 @@ export class Visit {
   }
 
   /**
-   * Sends a request. Retries it if the worker shedder answers with 503, or if the store was late with an idempotency
-   * key. Both happen on a busy machine.
+   * Sends a request. Retries it for up to 20 s if the worker shedder answers with 503, or if the store was late with an
+   * idempotency key. Both happen on a busy machine.
    */
   async openReply(path: string, ask: Ask): Promise<Opened> {
     const end = performance.now() + SHED_PATIENCE_MS;

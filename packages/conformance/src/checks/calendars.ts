@@ -44,7 +44,7 @@ async function endsInItsZone(probe: Probe): Promise<void> {
   }
 }
 
-/** Two processes whose clocks disagree on the day must still share one count. */
+/** If the store's clock goes back over midnight, units must still count in the day that has begun. */
 async function goesOn(probe: Probe): Promise<void> {
   const subject = probe.fresh(makeCalendarRule(3, calendarNamed('day@UTC')));
   const midnight = us('2026-11-30T00:00:00Z');

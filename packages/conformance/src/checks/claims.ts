@@ -174,7 +174,7 @@ async function countsApart(probe: Probe): Promise<void> {
   const claims = [
     ...HOSTILE_KEYS.map((id) => [here, id] as const),
     ...subjects.map((subject) => [subject, 'id'] as const),
-    // These names are equal if a store doesn't escape its separator.
+    // The three names with one text are equal if a store joins key and id without a separator.
     ...['a b', 'a:b', 'a}b', 'a\0b'].flatMap((text) => [
       [{ ...here, key: text }, 'c'] as const,
       [{ ...here, key: 'a' }, `${text.slice(1)}c`] as const,

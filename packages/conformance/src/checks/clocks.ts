@@ -88,8 +88,8 @@ async function wasAhead(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
 }
 
 /**
- * Fills a count, sets the clock far back, runs every operation that doesn't charge, and expects the count to be full
- * when the clock is right again.
+ * Fills a count, sets the clock far back, runs operations that charge nothing, and expects the count to be full when
+ * the clock is right again.
  */
 async function looksWithoutATrace(probe: Probe, rule: Rule): Promise<void> {
   const seenTwice = probe.fresh(rule);

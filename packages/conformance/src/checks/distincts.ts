@@ -155,7 +155,7 @@ async function boundsSteps(probe: Probe): Promise<void> {
   expectEqual('101 repeats: allowed', false, (await things.take(...many)).allowed);
 }
 
-/** A store that packs items must not find an item in the bytes of two neighboring items. */
+/** A store that packs items together with their times must not find an item in bytes that span several of them. */
 async function findsWhole(probe: Probe): Promise<void> {
   const things = new Things(probe, 50);
   await things.take(1, 2);

@@ -34,7 +34,10 @@ function localOf(timeZone: string, ms: number): number {
   return Date.parse(`${format.format(ms).replace(' ', 'T')}Z`);
 }
 
-/** The instant of midnight. If the clocks are set forward over midnight, it is the instant at which that happens. */
+/**
+ * The instant of midnight, the first if there are two. If the clocks are set forward over midnight, it is the instant
+ * at which that happens.
+ */
 function midnight(timeZone: string, day: number): number {
   const offsets = [-1, 1].map((side) => {
     const near = day + side * DAY_MS;

@@ -22,7 +22,7 @@ export interface Machine<R extends Rule, S> {
    * to what the rule allows, except by algorithms with `repaired`. If `state` is undefined, the view of an unused key.
    */
   view(rule: R, state: S | undefined, now: bigint): S;
-  /** Whether the state exceeds what the rule allows at `now`. */
+  /** Whether the state exceeds what the rule allows at `now`; for permits and claims, what any rule allows. */
   impossible(rule: R, state: S, now: bigint): boolean;
   /** What to store in place of an `impossible` state. If an algorithm lacks this function, the `view` is stored. */
   repaired?(rule: R, view: S, now: bigint): S;
@@ -36,8 +36,8 @@ export interface Machine<R extends Rule, S> {
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * The state after an unconditional charge; undefined if nothing changes. Units beyond what the rule can hold are
-   * dropped.
+   * The state after a `record`: a charge without a check, or the renewal of a permit or claim. Undefined if nothing
+   * changes. Units beyond what the rule can hold are dropped.
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**

@@ -14,8 +14,8 @@ interface QueueState {
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
   /**
-   * How many microseconds `tat` may be ahead of now; during a pause, ahead of the end of the pause. Each charge
-   * raises it to what the rule of the charge allows, unless it is larger already.
+   * How many microseconds `tat` may be ahead of now; during a pause, ahead of the end of the pause. Each charge and
+   * each hold raises it to what its rule allows, unless it is larger already.
    */
   readonly span: bigint;
   readonly pause: bigint;

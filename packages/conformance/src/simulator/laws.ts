@@ -45,7 +45,7 @@ const theStoresClockDecides: Law = (history) => {
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
 };
 
-/** Steps that were applied to an oracle. After a restart, a new oracle replays them. */
+/** Steps that were applied to an oracle. After a restart, a new oracle replays those that the server kept. */
 interface Applied {
   readonly order: number;
   readonly steps: readonly Step[];
@@ -56,10 +56,13 @@ function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
 
-/** Every answer equals the oracle's answer, unless a reply about the same count was lost. */
+/**
+ * Every answer equals the oracle's answer, unless an earlier call about the same count got no answer. The law skips
+ * histories in which the server's clock was changed or requests were repeated.
+ */
 const decidesExactly: Law = (history) => {
   const { restarts, calls, plan } = history;
-  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // expired counts don't come back
+  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // the server has dropped expired counts
   if (repeatsRequests(plan)) return undefined;
   let oracle = new Oracle();
   let applied: Applied[] = [];
@@ -282,7 +285,7 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
         ({ process: by, endUs = Number.POSITIVE_INFINITY }) => by === process && endUs <= startUs,
       );
       const about = (step: Step): boolean => step.limiter === limiter && step.key === key;
-      // Refunds by this process may have freed units since then.
+      // Refunds by this process may have freed units since the store rejected.
       const givenBackUs = own
         .filter(({ steps }) => steps.some((step) => step.op === 'put' && about(step)))
         .reduce((latest, { endUs = 0 }) => Math.max(latest, endUs), 0);
@@ -389,7 +392,7 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
-/** How long a flapping server must stay healthy before it is used again. */
+/** A flapping server must stay healthy for at least this long before it is used again. */
 const WELL_US = 400_000;
 
 /** A flapping server is used again only after it has been healthy for a while. Each bad answer restarts the wait. */
@@ -427,7 +430,7 @@ const isQueue = ([step]: readonly Step[]): boolean => step?.rule.machine === 'qu
 const itRecovers: Law = ({ recovered }) =>
   recovered ? undefined : 'the store is back, and is not used';
 
-/** Holders that renew their leases never hold more permits than the limit. */
+/** While holders renew their leases, a permit beyond the limit goes only to a critical request. */
 const permitsAreCounted: Law = (history) => {
   const { plan, restarts, calls } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -497,7 +500,10 @@ function joined(spans: readonly Span[]): Span[] {
   return all;
 }
 
-/** In an outage, a process rejects a request for lack of permits only while the process itself holds all permits. */
+/**
+ * In an outage, a process rejects a request for lack of permits only while the process itself holds all permits of the
+ * key.
+ */
 const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local') return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -614,8 +620,8 @@ function takes({ steps, answers }: Answered): boolean {
 }
 
 /**
- * A permit or claim has a new name. Only a booked permit is taken several times under one name, by one process, before
- * it is given back.
+ * Each permit has a new lease id, and each claim a new owner. One exception: a process takes a booked permit (the next
+ * one that becomes free) several times with the same id, until it gives the permit back.
  */
 const namesAreNew: Law = ({ calls }) => {
   const owners = new Map<string, Process | undefined>();
@@ -668,7 +674,8 @@ const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
 };
 
 /**
- * For each permit that the process released, the span from the first release call to the last reply. Spans may overlap.
+ * For each permit that the process released, the span from the first release call to the reply to the last one. Spans
+ * may overlap.
  */
 function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
   const spans = new Map<string, Span>();
@@ -951,7 +958,10 @@ const releasesAreFew: Law = ({ calls }) => {
 /** A release without an answer is sent again after a second. */
 const RETRY_US = 1_000_000;
 
-/** At most this many calls release a permit: the first call, another if a renewal overtook it, and a retry of each. */
+/**
+ * Within a second, at most this many calls release a permit: the first call, another if a renewal overtook it, and a
+ * retry of each.
+ */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -977,7 +987,7 @@ const reservationsStay: Law = (history) => {
   return undefined;
 };
 
-/** The least and the most units that a request may be charged, and the units charged while it runs. */
+/** The least and the most units that a request may be charged, and the least units charged while it runs (`held`). */
 function spendingOf(
   { plan }: History,
   { act, process, decisions = [], added = 0, hasEnded = false }: Outcome,
@@ -1057,7 +1067,7 @@ const quotasHold: Law = (history) => {
 
 /**
  * Quotas: the app gets a report when a key has used half of its limit, and another when the key has used all of it.
- * Without faults, the app gets each report only once.
+ * Without faults, the app gets each report only once, unless a report failed.
  */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
@@ -1139,7 +1149,10 @@ const loadsAreFew: Law = ({ quotas, processes }) => {
   return undefined;
 };
 
-/** Idempotency: an id runs once. Retries get its response, or a 409 during the run. */
+/**
+ * Idempotency: no id runs without a claim or gets the response of another id. Without faults, an id runs once while its
+ * response is stored, unless the response was a 503. Retries get the stored response, or a 409 during the run.
+ */
 const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
   for (const { id, startUs } of runs) {
     const isClaimed = calls.some(
@@ -1346,7 +1359,7 @@ const abortsSettle: Law = ({ outcomes, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job starts once, or is rejected soon after `maxWait`. */
+/** Shapers: a job starts once or is rejected, at the latest shortly after `maxWait`. */
 const jobsSettle: Law = (history) => {
   const { plan, outcomes, starts } = history;
   for (const outcome of outcomes) {
@@ -1397,7 +1410,10 @@ const jobsRunFew: Law = ({ plan, starts }) => {
   return undefined;
 };
 
-/** Shapers: if no other job uses a job's key, the job starts at once, whatever the clock of its process shows. */
+/**
+ * Shapers: if no other job has used a job's key for 3 s, the job starts at once, whatever the clock of its process
+ * shows.
+ */
 const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');

@@ -24,7 +24,7 @@ export interface Server {
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
-  /** The time by the server's clock. It is unique between two restarts, unless the clock was set back. */
+  /** The time by the server's clock. It is unique, unless the clock was set back. */
   readonly serverUs: number;
   readonly writes: number;
 }
@@ -105,7 +105,10 @@ export class Host {
     this.weather = FAIR;
   }
 
-  /** Restarts the server with all data, with no data, or with a replica's data of a second ago. */
+  /**
+   * Restarts the server with all data, with no data, or with a replica's data of a second ago. A server that makes no
+   * snapshots always restarts without data.
+   */
   restart(keeps: 'all' | 'nothing' | 'replicated'): void {
     const { executions, world } = this;
     this.keepSnapshot(true);
@@ -196,8 +199,8 @@ export class Link {
   }
 
   /**
-   * Sends a request. Rejects with the server's error, or if the connection ends. If a message is lost, the promise
-   * stays pending until the connection ends.
+   * Sends a request. Rejects with the server's error, or if there is no connection or it ends. If a message is lost,
+   * the promise stays pending until the connection ends.
    */
   send(request: unknown): Promise<unknown> {
     const { host, process, connection } = this;

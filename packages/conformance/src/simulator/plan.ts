@@ -42,7 +42,9 @@ export type Act = { readonly atUs: number; readonly process: number } & (
   | {
       readonly kind: 'job';
       readonly key: string;
-      /** When the job's caller aborts it, unless it has started by then; undefined if never. */
+      /**
+       * How long after its call the job's caller aborts it; undefined if never. A job that has started by then runs on.
+       */
       readonly abortUs: number | undefined;
       /** How long the job runs, in plans with `jobsAtOnce`. */
       readonly holdUs: number;
@@ -144,7 +146,10 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
-/** Keys for histories with outages. There are so many that most have units left when an outage begins. */
+/**
+ * Keys for histories with outages, and for long histories with quotas. There are so many that most have units left when
+ * an outage begins.
+ */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
 type Activity =
@@ -270,8 +275,8 @@ const FAULT_KINDS: readonly FaultKind[] = [
 ];
 
 /**
- * Half of the histories test one activity, and a third have only one to three kinds of faults: such histories often
- * reveal bugs that a mix of everything hides. (Groce and others, "Swarm testing", ISSTA 2012.)
+ * Chooses the activity of half of the histories, and one to three kinds of faults for a third. Such narrow histories
+ * often reveal bugs that a mix of everything hides. (Groce and others, "Swarm testing", ISSTA 2012.)
  */
 function swarmOf(seed: number): Focus {
   const random = new Random(seed + 2 ** 26);
@@ -322,7 +327,7 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
 }
 
 /**
- * One job in five is aborted. Uses separate random numbers, because the rest of a seed's plan must stay as it was
+ * About one job in five is aborted. Uses separate random numbers, because the rest of a seed's plan must stay as it was
  * before aborts were added.
  */
 function jobAt(atUs: number): { abortUs: number | undefined; holdUs: number } {
@@ -490,7 +495,7 @@ function faultsOf(
   lengthUs: number,
   processes: number,
 ): Fault[] {
-  // For these activities, faults must be able to hit processes while they hold permits or claims.
+  // In these activities, at least half of the faults freeze a process, which may then hold permits or claims.
   const isHeld = focus === 'claims' || focus === 'permits';
   let lastUs = 0;
   return Array.from({ length: random.between(1, 4) }, (_, at): Fault | Fault[] => {

@@ -50,7 +50,7 @@ export class QuotaBooks {
     this.world = world;
   }
 
-  /** The guard of a process; undefined if its build has no calendars. */
+  /** The guard of a process; undefined if its build lacks `restoreFrom`. */
   guard(
     core: typeof import('@spillway/core'),
     process: Process,

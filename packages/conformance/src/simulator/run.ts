@@ -40,7 +40,7 @@ export interface Program {
     },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
-  /** `withDebt` of @spillway/core/store. Without it, no limit has debt. */
+  /** `withDebt` of @spillway/core/store. Without it, only the limit of `spend` acts has debt. */
   readonly withDebt?: typeof import('@spillway/core/store').withDebt;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
@@ -518,7 +518,10 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Repeats a rejected call at the instant at which the store promised to admit it, or one microsecond earlier. */
+  /**
+   * Repeats a rejected call at the instant at which the store promised to admit it, or one microsecond earlier. Waits
+   * below 1 ms or above 3 s are left out.
+   */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -673,7 +676,7 @@ class Running {
     }
   }
 
-  /** Deploys as orchestrators do: a process gets no more requests, finishes its requests, and closes. */
+  /** Deploys as orchestrators do: a process gets no more requests, waits some time for those in flight, and closes. */
   private deploy(at: number): void {
     const { world, apps, deploys } = this;
     const app = apps[at];

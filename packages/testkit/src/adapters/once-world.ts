@@ -1,4 +1,4 @@
-/** The interface between an adapter and the tests of idempotency keys: an app of its framework, and its requests. */
+/** What an adapter provides to the tests of idempotency keys: an app of the framework, and requests to that app. */
 
 import { once } from 'node:events';
 import http from 'node:http';

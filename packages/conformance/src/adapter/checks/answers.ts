@@ -77,7 +77,7 @@ async function stopsAtTheFirst(visit: Visit): Promise<void> {
     const left = path === '/things' ? refusedInFront(none, visit.settings.oneGuard) : none;
     await caller.refusedAgain(path, RATE_BY_ADDRESS, left, { method });
   }
-  // The rejected request never reached the second guard, so that guard did not charge it.
+  // A request that a limit for all routes rejects charges no limit of its route.
   const elsewhere = visit.caller({ key: caller.key });
   await elsewhere.passes('/things', { ...after(1), perKey: 4 });
 }
