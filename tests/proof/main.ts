@@ -108,7 +108,7 @@ async function prove(
   }
   const told = [histories, faulty, operations].map((count) => count.toLocaleString('en'));
   console.log(
-    `${broken === 0 ? 'held' : 'BROKEN'}: ${told[0]} histories, ${told[1]} with faults, ${told[2]} operations, ${broken} broken laws (seed ${seed})`,
+    `${broken === 0 ? 'held' : 'BROKEN'}: ${told[0]} histories, ${told[1]} with faults, ${told[2]} operations, ${broken} broken (seed ${seed})`,
   );
   if (broken > 0) process.exitCode = 1;
 }

@@ -10,7 +10,7 @@ import {
 import type { RedisStore } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
 import { type KeyOptions, keyFrom } from './keys.js';
-import { announced, EVERY, UnknownLimiterError } from './known.js';
+import { announced, EVERY, namesNear, UnknownLimiterError } from './known.js';
 import { numbersOf } from './limiters-table.js';
 import { print, printJson } from './output.js';
 import { plain } from './plain.js';
@@ -57,10 +57,7 @@ export function showShapers(
         declared.some(({ algorithm }) => algorithm === 'shaper' || name.endsWith(PERMITS)),
     );
     if (named.length === 0 && shaper !== EVERY) {
-      throw new UnknownLimiterError(
-        shaper,
-        all.map(({ name }) => name),
-      );
+      throw new UnknownLimiterError(shaper, namesNear(shaper, all));
     }
     const looks = await lookAtAll(connection, named, counted);
     const rows = await Promise.all(looks.map((look) => shownOf(look, counted, connection.store)));

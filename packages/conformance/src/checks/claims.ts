@@ -174,10 +174,11 @@ async function countsApart(probe: Probe): Promise<void> {
   const claims = [
     ...HOSTILE_KEYS.map((id) => [here, id] as const),
     ...subjects.map((subject) => [subject, 'id'] as const),
-    // The three names with one text are equal if a store joins key and id without a separator.
+    // Some of the names with one text are equal if a store joins key and id by its middle character, or by nothing.
     ...['a b', 'a:b', 'a}b', 'a\0b'].flatMap((text) => [
       [{ ...here, key: text }, 'c'] as const,
       [{ ...here, key: 'a' }, `${text.slice(1)}c`] as const,
+      [{ ...here, key: 'a' }, `b${text[1]}c`] as const,
       [{ ...here, key: '' }, `${text}c`] as const,
     ]),
   ];

@@ -1,5 +1,6 @@
 /** Notes on who paused a key, for health pages. The store keeps such a text while the pause lasts. */
 
+import { isLater } from '@spillway/core/adapter';
 import type { DirectClient } from '@spillway/core/direct';
 import { type ValueName, type Values, within } from '@spillway/core/store';
 
@@ -49,7 +50,7 @@ export class PauseNotes {
     if (!this.values) return this.readLocally(key);
     try {
       const found = this.values.get(this.nameOf(key));
-      if (!(found instanceof Promise)) return textOf(found);
+      if (!isLater(found)) return textOf(found);
       return within(READ_MS, found).then((result) =>
         textOf('value' in result ? result.value : undefined),
       );

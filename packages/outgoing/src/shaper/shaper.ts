@@ -202,11 +202,21 @@ class KeyedShaper implements Shaper, JobQueueHost {
       const different = new Set<string>(keys);
       if (different.size > MAX_STEPS) throw tooLarge();
       for (const key of different) checkKey(key);
-      return this.reservations.takeFirst(
-        [...different],
-        this.reservedCost(options, keys[0] as string),
-      );
+      return this.reservations.takeFirst([...different], this.costOfFirst(options, different));
     });
+  }
+
+  /** With `plan`, keys have different bursts. A cost is invalid only if it exceeds all of them. */
+  private costOfFirst(options: AnyOptions | undefined, keys: ReadonlySet<string>): Cost {
+    let invalid: unknown;
+    for (const key of keys) {
+      try {
+        return this.reservedCost(options, key);
+      } catch (error) {
+        invalid ??= error;
+      }
+    }
+    throw invalid;
   }
 
   private reservedCost(options: AnyOptions | undefined, key: string): Cost {

@@ -157,6 +157,18 @@ describe('several paces', () => {
     expect(shaper).toMatchObject({ limit: 250, windowMs: 60_000, periodMs: 240 });
   });
 
+  it('let reserveFirst try each key by its own burst', async () => {
+    const plan = (key: string) => (key === 'acme' ? { limit: 4, window: '1s', burst: 9 } : null);
+    const shaper = createShaper({ limit: 4, window: '1s', burst: 2, plan }, quiet);
+    expect(await shaper.reserveFirst(['ada', 'acme'], { cost: 5 })).toMatchObject({
+      allowed: true,
+      key: 'acme',
+    });
+    await expect(shaper.reserveFirst(['ada', 'bob'], { cost: 5 })).rejects.toThrow(
+      'burst, which is 2',
+    );
+  });
+
   it('report the plan that fails, and use the declared numbers', async () => {
     const faults: unknown[] = [];
     const plan = (key: string) => {
