@@ -180,7 +180,7 @@ export class Charge {
       this.hear(own, answer, isLastTry || isSent);
       this.returnSurplus();
     });
-    this.context.resends.add(again, () => {
+    this.context.resends.addSettlement(again, () => {
       this.waiting -= waiting;
       lose();
       this.returnSurplus();

@@ -35,7 +35,7 @@ export class Resends {
     };
   }
 
-  add(step: Step, givenUp: () => void): void {
+  addSettlement(step: Step, givenUp: () => void): void {
     this.onGivenUp.set(step, givenUp);
     this.lost.addRelease(step, this.nowUs + KEPT_US);
     this.schedule();

@@ -20,7 +20,7 @@ export class Jobs {
     return count;
   }
 
-  add(job: Job): void {
+  addJob(job: Job): void {
     this.waitingJobs.add(job);
     void this.all.track(job.ready.then(() => job.ended));
   }

@@ -255,7 +255,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
       this.jobs.stopWaiting(job);
       this.queues.queueOf(key)?.drop(job);
     });
-    this.jobs.add(job);
+    this.jobs.addJob(job);
     this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
     const sinceUs = this.slots.nowUs();
     let isStarted = false;

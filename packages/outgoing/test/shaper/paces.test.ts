@@ -158,7 +158,8 @@ describe('several paces', () => {
   });
 
   it('let reserveFirst try each key by its own burst', async () => {
-    const plan = (key: string) => (key === 'acme' ? { limit: 4, window: '1s', burst: 9 } : null);
+    const acme = { limit: 4, window: '1s', burst: 9 } as const;
+    const plan = (key: string) => (key === 'acme' ? acme : undefined);
     const shaper = createShaper({ limit: 4, window: '1s', burst: 2, plan }, quiet);
     expect(await shaper.reserveFirst(['ada', 'acme'], { cost: 5 })).toMatchObject({
       allowed: true,
