@@ -106,6 +106,7 @@ export class Asker<Raw> {
   }
 }
 
+/** Asks the limiters of a guard for their steps. Before that, checks modes and whether the request is exempt. */
 export class Questions<Raw> {
   private readonly askers: readonly Asker<Raw>[];
   private readonly modes: Modes<Raw>;
@@ -278,6 +279,7 @@ export class Modes<Raw> {
   }
 }
 
+/** Adds to the decision pipeline what HTTP needs: local and custom limiters, and a warning about unknown addresses. */
 export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
   private readonly notices: Notices;
 

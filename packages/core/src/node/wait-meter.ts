@@ -126,6 +126,7 @@ function faded(before: number, part: number, forMs: number): number {
 
 const WEIGHT = 0.2;
 
+/** Measures the event loop delay by how late a periodic timer fires. */
 export class TimerDrift {
   private averageMs = 0;
   private spanMs: number;

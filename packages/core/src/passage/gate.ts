@@ -305,7 +305,8 @@ function finish(admission: Admission, exchange: Exchange): Passage {
   return 'rejected';
 }
 
-// A registered symbol, shared with other copies of this package.
+// The admissions of a request are stored on its request object, for the handlers that run after its guards. The symbol
+// is registered, because other copies of this package share it.
 const ADMISSIONS = Symbol.for('spillway.admissions');
 
 interface Holder {

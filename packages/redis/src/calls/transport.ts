@@ -1,7 +1,4 @@
-/**
- * Sends scripts to Redis, and detects connections that are open but get no replies, because the server hangs or is
- * unreachable.
- */
+/** Sends scripts to Redis, and watches the connections. */
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
@@ -232,6 +229,7 @@ interface Connection {
   nextError: SpillwayError | undefined;
 }
 
+/** Detects connections that are open but get no replies, because the server hangs or is unreachable. */
 export class Silence {
   private readonly connections = new Map<string, Connection>();
   private readonly client: Pick<RedisClient, 'reconnect' | 'cure'>;
