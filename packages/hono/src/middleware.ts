@@ -25,10 +25,10 @@ import { HonoNodeExchange } from './over-node.js';
  */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
-   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. `c` already has
-   * the status of the rejection, but a Response that `c` did not make keeps its status. The response gets the headers
-   * of the rejection, except `Content-Type`. If it throws, `app.onError` answers, with status 500. If it ends without
-   * an answer, or has none after 10 s, the problem document is sent.
+   * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. `c.json()` and the
+   * other methods of `c` use the status of the rejection, but a `new Response()` keeps its own status. The response
+   * gets the headers of the rejection, except `Content-Type`. If the function throws, `app.onError` answers, with
+   * status 500. If it ends without an answer, or has none after 10 s, the problem document is sent.
    */
   readonly onRejected?: OnRejected | undefined;
 }

@@ -63,8 +63,8 @@ export interface Overflowing {
  */
 export interface Observer {
   /**
-   * Called for each decision. `key` is the key that the limiter uses for the request, for logs that hash it; undefined
-   * if there is none. `request` is undefined without HTTP. Never use either as a metric label.
+   * Called for each decision. `key` is the request's key in this limiter, not hashed; undefined if there is none. A log
+   * should hash it. `request` is undefined without HTTP. Never use either as a metric label.
    */
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)

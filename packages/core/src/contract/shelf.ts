@@ -7,7 +7,8 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly charge: boolean;
   /**
    * False if the store is full or the count is shared. The step must then not enlarge the count, unless it is a shared
-   * count of distinct items. New units of a log join an existing entry, so they may expire too late.
+   * count of distinct items. A log adds new units to its newest entry, and the older units of that entry may then
+   * expire too late.
    */
   readonly mayGrow: boolean;
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */

@@ -34,8 +34,8 @@ export class Registry {
   }
 
   /**
-   * Completes the resets in `steps`: returns resets of the limiters' other counts for the same keys, as far as this
-   * process has rules for them.
+   * A reset step resets only the count under its own rule. Returns resets of the same keys under the limiter's other
+   * rules, such as those of plans, as far as this process knows them. The result does not contain `steps`.
    */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));

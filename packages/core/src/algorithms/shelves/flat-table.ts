@@ -104,7 +104,7 @@ export class FlatTable {
     return slot;
   }
 
-  /** For a table with one number per slot: true as long as all numbers are zero. */
+  /** For a table with one number per slot: true if no number above zero was set since the table was last rebuilt. */
   get isBare(): boolean {
     return this.slots.numbers === undefined;
   }
