@@ -163,8 +163,8 @@ export interface KeyedLimiter<S extends Store> {
   /** Charges all keys, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
-   * Charges all keys, whether they pass or not. Returns the decision that `consumeAll` would return, and throws the
-   * same errors.
+   * Charges all keys, whether they pass or not, except those that an override blocks or allows. Returns the decision
+   * that `consumeAll` would return, and throws the same errors.
    */
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /** Returns the decision that `consume` would return, without charging. */
