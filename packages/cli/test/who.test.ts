@@ -62,7 +62,17 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
       const { out } = await spillway(['who']);
       const line = out.split('\n').find((text) => text.startsWith('heavy'));
       expect(line).toMatch(/^heavy +500 to 5\d\d +33% +500 to 5\d\d +33%$/);
-      expect(out.split('\n').filter((text) => text.startsWith('bot'))).toHaveLength(9);
+      expect(out.split('\n').filter((text) => text.startsWith('bot'))).toHaveLength(19);
+    });
+
+    it('lists every caller with more than 6 % of the rejections', async () => {
+      const callers = Object.fromEntries(
+        Array.from({ length: 16 }, (_, i) => [`caller ${i}`, 100]),
+      );
+      await published(callers);
+      const { out } = await spillway(['who']);
+      for (const caller of Object.keys(callers))
+        expect(out).toMatch(new RegExp(`^${caller} .*6%$`, 'm'));
     });
 
     it('lists the first of 15 minutes although others were rejected in the last minute', async () => {

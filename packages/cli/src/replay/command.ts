@@ -111,5 +111,5 @@ function fieldsOf(text: string): FieldMap {
 }
 
 function proxiesOf(text: string): TrustProxy {
-  return /^\d+$/.test(text) ? Number(text) : text.split(',');
+  return /^\d+$/.test(text) ? Number(text) : text.split(',').map((proxy) => proxy.trim());
 }

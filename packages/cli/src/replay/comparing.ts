@@ -1,11 +1,7 @@
 import { CallerTable, firstOf } from './caller-table.js';
+import type { Verdict } from './policy-run.js';
 import type { Comparison, PolicyReport } from './report.js';
 import { shownKey } from './shown-key.js';
-
-interface Verdict {
-  readonly caller: string | undefined;
-  readonly isRejected: boolean;
-}
 
 const [FIRST, OTHER] = [0, 1] as const;
 

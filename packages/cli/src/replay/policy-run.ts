@@ -25,12 +25,17 @@ interface Judged {
   whyUntried: string | undefined;
 }
 
+/** The caller of a request, and whether the request would be rejected with stamps evenly spread. */
+export interface Verdict {
+  caller: string | undefined;
+  isRejected: boolean;
+}
+
 export class PolicyRun {
-  /** The caller of the latest request, and whether the request would be rejected with stamps evenly spread. */
-  readonly latest: { caller: string | undefined; isRejected: boolean } = {
-    caller: undefined,
-    isRejected: false,
-  };
+  /** The verdict on the latest request. */
+  readonly latest: Verdict = { caller: undefined, isRejected: false };
+  /** Like {@link latest}, without the limiters that have a short window. */
+  readonly longLatest: Verdict = { caller: undefined, isRejected: false };
   private readonly policy: Policy;
   private readonly judged = new Map<string, Judged>();
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
@@ -38,9 +43,7 @@ export class PolicyRun {
   private readonly rejected: [number, number] = [0, 0];
   private readonly longRejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];
-  private now:
-    | { entry: LogEntry; atUs: number; isRejected: boolean; isLongRejected: boolean }
-    | undefined;
+  private now: { readonly entry: LogEntry; readonly atUs: number } | undefined;
 
   constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
@@ -59,8 +62,13 @@ export class PolicyRun {
     }
   }
 
+  get hasShortWindow(): boolean {
+    return [...this.judged.values()].some(({ numbers }) => numbers.windowMs < SHORTEST_MS);
+  }
+
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
+    this.longLatest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
     return first
       ? first.then(() => this.decideAt(1, entry, entry.spreadUs))
@@ -100,13 +108,13 @@ export class PolicyRun {
     // Stamps that are spread over a second may be later than the finer stamps of another log.
     const atUs = Math.max(this.latestUs[timing], stampUs);
     this.latestUs[timing] = atUs;
-    const now = { entry, atUs, isRejected: false, isLongRejected: false };
-    this.now = now;
+    this.now = { entry, atUs };
+    this.latest.isRejected = false;
+    this.longLatest.isRejected = false;
     const decided = this.rehearsals[timing].decide(entry, atUs);
     const end = (): void => {
-      if (now.isRejected) this.rejected[timing] += 1;
-      if (now.isLongRejected) this.longRejected[timing] += 1;
-      this.latest.isRejected = now.isRejected;
+      if (this.latest.isRejected) this.rejected[timing] += 1;
+      if (this.longLatest.isRejected) this.longRejected[timing] += 1;
     };
     if (decided) return decided.then(end);
     end();
@@ -120,12 +128,9 @@ export class PolicyRun {
     if (now.entry.isWholeSecond && judged.numbers.windowMs < SHORTEST_MS) return;
     if (!isDeclared(event, judged.numbers)) judged.whyUntried ??= HAS_PLANS;
     judged.tally.count(timing, event, key, now.entry, now.atUs);
-    if (isRejection(event) && judged.numbers.windowMs >= SHORTEST_MS) now.isLongRejected = true;
-    if (isRejection(event) && !now.isRejected) {
-      now.isRejected = true;
-      this.latest.caller = key;
-    }
-    this.latest.caller ??= key;
+    const isRejected = isRejection(event);
+    addTo(this.latest, isRejected, key);
+    if (judged.numbers.windowMs >= SHORTEST_MS) addTo(this.longLatest, isRejected, key);
   }
 
   private reportOf(
@@ -142,6 +147,15 @@ export class PolicyRun {
       : tryOthers(tally, numbers, options.wholeSeconds, options);
     return tally.report(options.top, tried);
   }
+}
+
+/** The first limiter that rejects the request determines its caller; without one, the first limiter does. */
+function addTo(verdict: Verdict, isRejected: boolean, key: string): void {
+  if (isRejected && !verdict.isRejected) {
+    verdict.isRejected = true;
+    verdict.caller = key;
+  }
+  verdict.caller ??= key;
 }
 
 const HAS_PLANS = 'its callers have plans or overage';

@@ -87,6 +87,9 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
   const first = new PolicyRun(options.policy, options.onDecision);
   const other = options.compare && new PolicyRun(options.compare);
   const comparing = new Comparing();
+  // Limiters that turn out to be too short for the log are not compared either. Only the end of the logs shows it.
+  const isSplit = first.hasShortWindow || other?.hasShortWindow === true;
+  const longComparing = isSplit ? new Comparing() : comparing;
   const { sources, probe } = sourcesOf(options);
 
   let span: [number, number] | undefined;
@@ -101,6 +104,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
       const otherLater = other.decide(entry);
       if (otherLater) await otherLater;
       comparing.note(first.latest, other.latest);
+      if (isSplit) longComparing.note(first.longLatest, other.longLatest);
     }
   }
 
@@ -119,7 +123,9 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
     wholeSeconds,
     logs: counts,
     policy: first.report(run),
-    ...(other && { compare: comparing.report(other.report(run), top) }),
+    ...(other && {
+      compare: (wholeSeconds ? longComparing : comparing).report(other.report(run), top),
+    }),
     notes: [...notesOn(counts), ...first.notes(), ...(other?.notes() ?? [])],
   };
 }

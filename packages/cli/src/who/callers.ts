@@ -6,7 +6,8 @@ export interface RevealOptions extends SecretOptions {
   readonly reveal?: true;
 }
 
-const SHOWN = 10;
+/** As many as a list has, so that every caller with more than 6 % of the rejections is shown. */
+const SHOWN = 20;
 
 /** Matches a key that `topCallers` has cut to 256 UTF-16 units. */
 const CUT_KEY = /^.{127}….{128}$/s;
@@ -27,7 +28,7 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** Returns at most 10 callers, sorted by the larger of their shares in the last minute and in the last 15 minutes. */
+/** Returns at most 20 callers, sorted by the larger of their shares in the last minute and in the last 15 minutes. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const names = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   const share = (caller: string): number =>

@@ -165,9 +165,12 @@ describe('a policy', () => {
       rateLimit({ name: 'short', limit: 1, window: '1s' }),
       rateLimit({ name: 'long', limit: 2, window: '1m' }),
     ];
-    const report = (await replayed([], { logs, policy })).policy;
-    expect(report.limiters[0]?.judged).toBe(false);
-    expect(report.rejected).toEqual({ low: 1, high: 1 });
+    const { policy: own, compare } = await replayed([], { logs, policy, compare: policy[0] });
+    expect(own.limiters[0]?.judged).toBe(false);
+    expect(own.rejected).toEqual({ low: 1, high: 1 });
+    expect(compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
+    const back = await replayed([], { logs, policy: policy[0], compare: policy });
+    expect(back.compare).toMatchObject({ newlyHit: 1, noLongerHit: 0, top: [{ rejected: 1 }] });
   });
 
   it('whose functions change their mind is counted by what they said', async () => {

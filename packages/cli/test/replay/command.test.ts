@@ -54,6 +54,16 @@ describe('spillway replay', () => {
     expect(out).toMatch(/^203\.0\.113\.7 +3 +1 +2 +3 +3$/m);
   });
 
+  it('takes the trusted proxies as a list, with or without spaces', async () => {
+    const line = { time: 1_795_651_200, ip: '192.0.2.1', xff: '203.0.113.7, 10.0.0.2' };
+    const proxied = file('proxied.jsonl', linesOf(JSON.stringify(line)));
+    for (const proxies of ['192.0.2.1,10.0.0.2', '192.0.2.1, 10.0.0.2', '2']) {
+      const fields = ['--fields', 'http_x_forwarded_for=xff', '--trust-proxy', proxies];
+      const { out } = await spillway(proxied, '--policy', policy, ...fields);
+      expect(out).toMatch(/^203\.0\.113\.7 /m);
+    }
+  });
+
   it('says how to name the format of a log that it could not read', async () => {
     const { out } = await spillway(file('junk.log', 'what\nis\nthis\n'), '--policy', policy);
     expect(out).toMatch(/^0 requests of 1 log\.$/m);

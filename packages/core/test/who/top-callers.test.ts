@@ -278,6 +278,26 @@ describe('in a flood of more than 50,000 rejections in 10 s', () => {
     expect(eve?.atMost).toBe(total);
   });
 
+  it('the first 50,000 are all counted, and none after them that the sample does not contain', () => {
+    const callers = topCallers({ clock: new ManualClock(), random: () => 1 - 2 ** -53 });
+    const counted = (count: number) => {
+      for (let i = 0; i < count; i += 1) callers.countDecision(denied, 'enforce', 'eve');
+      return (callers.report()[0] as LimiterReport).rejected.minute.callers;
+    };
+    expect(counted(50_000)).toEqual([{ caller: 'eve', atLeast: 50_000, atMost: 50_000 }]);
+    expect(counted(1)).toEqual([{ caller: 'eve', atLeast: 50_000, atMost: 50_001 }]);
+  });
+
+  it('one in 64 is counted after that, and ranges have four standard deviations on both sides', () => {
+    const callers = topCallers({ clock: new ManualClock(), random: () => 1 - 1 / Math.E });
+    for (const [caller, count] of Object.entries({ eve: 50_000, ada: 64_000, bob: 64_000 })) {
+      for (let i = 0; i < count; i += 1) callers.countDecision(denied, 'enforce', caller);
+    }
+    const { callers: listed } = (callers.report()[0] as LimiterReport).rejected.minute;
+    // 1,000 are counted, with a standard deviation of 31.6. The bounds are not symmetric, as for any small count.
+    expect(listed).toContainEqual({ caller: 'ada', atLeast: 56_221, atMost: 72_487 });
+  });
+
   it('a caller that is sampled by chance has a range that includes its only rejection', () => {
     const callers = topCallers({ clock: new ManualClock(), random: fractions(2) });
     for (let i = 0; i < 50_002; i += 1) callers.countDecision(denied, 'enforce', 'eve');
@@ -356,6 +376,18 @@ describe('in an attack with a million keys', () => {
     expect(list.callers).toHaveLength(20);
     for (const { atLeast, atMost } of list.callers) expect([atLeast, atMost]).toEqual([3, 3]);
     expect(list.othersAtMost).toBe(3);
+  });
+
+  it('the 401st caller replaces all but the 100 with most rejections', () => {
+    const full = topCallers({ clock: new ManualClock() });
+    const reject = (caller: string, count: number): void => {
+      for (let i = 0; i < count; i += 1) full.countDecision(denied, 'enforce', caller);
+    };
+    for (let i = 0; i < 400; i += 1) reject(`caller ${i}`, i < 299 ? 1 : i === 299 ? 2 : 3);
+    reject('late', 10);
+    // The largest count of a replaced caller is 2.
+    const [first] = (full.report()[0] as LimiterReport).rejected.minute.callers;
+    expect(first).toEqual({ caller: 'late', atLeast: 10, atMost: 12 });
   });
 
   it('every count is within its range, and a caller with 6 % of the rejections is listed', () => {
