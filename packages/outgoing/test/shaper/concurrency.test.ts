@@ -449,7 +449,10 @@ describe('a booking of the next permit', () => {
   });
 
   it('that is refused sends nothing more', async () => {
-    const { shapers, stores, runs } = await booked();
+    let readings = 0;
+    // Like a real clock, it goes on between two readings.
+    const clock = { nowUs: () => systemClock.nowUs() + readings++ };
+    const { shapers, stores, runs } = await booked({ clock });
     runs.run(shapers[2] as Shaper, 'late', 10);
     await pass(4_000);
     const { asked } = stores[2] as FarStore;
