@@ -21,7 +21,7 @@ import { KeyPause } from './key-pause.js';
 import { LocalPace } from './local-pace.js';
 import { type Cost, type Paces, periodOf } from './paces.js';
 import { CHECK_AHEAD_US } from './pause-check-time.js';
-import { type Booked, type Booking, newLease, type Permit, type Permits } from './permits.js';
+import type { Booked, Booking, Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
@@ -448,7 +448,7 @@ export class JobQueue {
       // A job that has ended meanwhile may have left a permit.
       const isFreed = last.lacksPermit && this.freePermits.length > 0;
       if (!isFreed && this.refillFromUs > slots.nowUs()) break;
-      max = booked?.isHeld ? 0 : this.maxRefill(last.running, costs.length);
+      max = booked?.booking ? 0 : this.maxRefill(last.running, costs.length);
       costs = firstWithin(this.roomAfter(last), this.nextCosts(max));
     }
     if (max === 0) this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
@@ -472,9 +472,8 @@ export class JobQueue {
   }
 
   private async book(permits: Permits): Promise<Booked> {
-    const booking = this.booking ?? { lease: newLease(), sinceUs: this.slots.nowUs() };
-    const booked = await permits.book(this.key, booking, this.lacksPermitSinceUs);
-    this.booking = booked.isHeld ? booking : undefined;
+    const booked = await permits.book(this.key, this.booking, this.lacksPermitSinceUs);
+    this.booking = booked.booking;
     if (booked.waitUs > 0) this.refillFromUs = this.slots.nowUs() + booked.waitUs;
     return booked;
   }

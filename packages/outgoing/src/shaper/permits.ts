@@ -122,7 +122,8 @@ export interface Booking {
 }
 
 export interface Booked {
-  readonly isHeld: boolean;
+  /** Undefined if the booking was rejected or ended. */
+  readonly booking: Booking | undefined;
   /** How long to wait before asking again, in microseconds. If 0, the process should take a permit now. */
   readonly waitUs: number;
 }
@@ -196,20 +197,25 @@ export class Permits {
   }
 
   /**
-   * Books the next permit, or renews the booking. A booking takes one permit above the limit, and only one process can
-   * have a booking. So when another process releases a permit, the limit is still reached: no other process gets the
-   * permit, and this process uses the one of its booking.
+   * Books the next permit, or renews the booking. A booking is a lease beyond the limit, and only one process can have
+   * one. When another process releases a permit, the booking fills the free place. Other processes still see the limit
+   * reached, and this process starts its job with the booked permit.
+   *
+   * @param held the booking to renew; undefined if there is none yet
    */
-  book(key: string, { lease, sinceUs }: Booking, waitingSinceUs: number): Eventually<Booked> {
+  book(key: string, held: Booking | undefined, waitingSinceUs: number): Eventually<Booked> {
+    const nowUs = this.client.store.clock.nowUs();
+    const booking = held ?? { lease: newLease(), sinceUs: nowUs };
+    const { lease, sinceUs } = booking;
     const steps = this.bookingSteps(key, lease);
-    const bookedUs = this.client.store.clock.nowUs() - sinceUs;
+    const bookedUs = nowUs - sinceUs;
     const { limit } = this.live.ruleFor(key).rule;
     const answered = this.client.ask(steps, (answers) => {
       const [{ used, failure }] = answers as readonly [LeasesAnswer];
       const isHeld = answers.every(({ allowed }) => allowed);
       // The store may have booked the permit, although the answer was lost. Of the two leases of a booking, one may
       // have expired.
-      if (!isHeld && (failure || bookedUs > 0)) this.endBooking(key, lease);
+      if (!isHeld && (failure || held)) this.endBooking(key, lease);
       // If permits are free beside the booking of another process, this process takes one without a booking.
       const takesNow = isHeld ? used <= limit : failure !== undefined || used < limit;
       const pollUs = this.pollUs(key);
@@ -219,7 +225,7 @@ export class Permits {
       );
       const isEarly = this.turnsSince(waitingSinceUs) < LONG_WAIT;
       const waitUs = isHeld ? bookedPollUs : pollUs * (isEarly ? SHORT_WAIT_POLLS : 1);
-      return { isHeld, waitUs: takesNow ? 0 : waitUs };
+      return { booking: isHeld ? booking : undefined, waitUs: takesNow ? 0 : waitUs };
     });
     return this.pending.track(answered);
   }
@@ -326,7 +332,7 @@ export class Permits {
   }
 }
 
-export function newLease(): Lease {
+function newLease(): Lease {
   return { id: newLeaseId(), critical: false };
 }
 

@@ -52,6 +52,12 @@ export class Queues {
     await Promise.all([...this.byKey.values()].map((queue) => queue.cancelJobs()));
   }
 
+  clear(): void {
+    for (const queue of this.byKey.values()) this.byWakeTime.remove(queue);
+    this.byKey.clear();
+    this.setTimer();
+  }
+
   private reorder(queue: JobQueue): void {
     const { byKey, byWakeTime } = this;
     const nowUs = this.nowUs();

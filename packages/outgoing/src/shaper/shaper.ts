@@ -384,6 +384,8 @@ class KeyedShaper implements Shaper, JobQueueHost {
     // Repeated, because pending calls can still bring slots.
     do await Promise.all([queues.cancelJobs(), slots.pending.whenIdle()]);
     while (slots.pending.isAny);
+    // A queue may still have slots that could not be cancelled, or a pause. Its timer would run until they end.
+    queues.clear();
   }
 
   startJob(job: Job, slot: Slot): void {

@@ -272,7 +272,8 @@ export class SlotClient {
     }
     const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
     const booked = asked.bookingStep ? (answers[steps.length + 1] as LeasesAnswer).used : 0;
-    const permit = permitAnswer && this.permits?.readPermit(permitStep, permitAnswer, isGranted);
+    const granted = permitAnswer && this.permits?.readPermit(permitStep, permitAnswer, isGranted);
+    const permit = granted ?? asked.permit;
     // The phase can move a slot of the fallback beyond the longest wait.
     const isExcess = isGranted && isLocal && waitMs * 1_000 > ruleIn(first, true).waitUs;
     const taken = isGranted && {
@@ -282,7 +283,7 @@ export class SlotClient {
       isLocal,
       steps,
       answers,
-      permit: permit ?? asked.permit,
+      permit,
     };
     const isUnusable = isExcess || (!isLocal && permit?.mayHaveExpired(receivedUs - askedUs));
     if (isUnusable && taken) void this.cancel(taken);

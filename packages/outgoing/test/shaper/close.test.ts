@@ -127,3 +127,15 @@ it('leaves no timer where nothing waits', async () => {
   expect(starts.ms).toEqual([0, 250]);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+it('leaves no timer for a slot that cannot be cancelled, because others have later ones', async () => {
+  const { here, there, starts } = twoProcesses();
+  starts.many(here, 2);
+  await pass(0);
+  starts.many(there, 1);
+  await pass(0);
+  await here.close();
+  await there.close();
+  expect(starts.codes).toEqual(['SPW_SHAPER_CLOSED', 'SPW_SHAPER_CLOSED']);
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -291,6 +291,29 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.errors).toEqual([]);
   });
 
+  it('starts no further job on a permit that may have expired while the store was asked', async () => {
+    const options = { maxConcurrent: 1, maxWait: '1m', lease: '1s' };
+    const { shapers, stores, memory, runs } = fleetOf(2, options, { storeTimeout: '10s' });
+    const [cut, other] = shapers as [Shaper, Shaper];
+    const store = stores[0] as FarStore;
+    runs.run(cut, 'first', 100);
+    runs.run(cut, 'second', 100);
+    await pass(50);
+    // Calls that are sent from now on reach the store after the lease has expired.
+    const reachesUs = systemClock.nowUs() + 1_500_000;
+    store.memory = {
+      async apply(steps) {
+        await sleep(Math.max(0, (reachesUs - systemClock.nowUs()) / 1_000));
+        return memory.apply(steps);
+      },
+    };
+    runs.run(other, 'other', 3_000);
+    await pass(8_000);
+    expect(runs.names).toEqual(['first', 'other', 'second']);
+    expect(runs.most).toBe(1);
+    expect(runs.errors).toEqual([]);
+  });
+
   it('lets a job that costs much start beside many small ones of another process', async () => {
     const pace = { limit: 100, window: '1s', burst: 20, maxConcurrent: 10 };
     const { shapers, runs } = fleetOf(2, { ...pace, maxQueue: 10_000 });
@@ -449,7 +472,10 @@ describe('a booking of the next permit', () => {
   });
 
   it('that is refused sends nothing more', async () => {
-    const { shapers, stores, runs } = await booked();
+    let readings = 0;
+    // Like a real clock, it goes on between two readings.
+    const clock = { nowUs: () => systemClock.nowUs() + readings++ };
+    const { shapers, stores, runs } = await booked({ clock });
     runs.run(shapers[2] as Shaper, 'late', 10);
     await pass(4_000);
     const { asked } = stores[2] as FarStore;
