@@ -161,15 +161,13 @@ describe('a policy', () => {
       file('unjudged.jsonl', linesOf(json(START_MS + 1), json(START_MS + 2))),
       file('seconds.log', linesOf(combined(0))),
     ];
-    const policy = [
-      rateLimit({ name: 'short', limit: 1, window: '1s' }),
-      rateLimit({ name: 'long', limit: 2, window: '1m' }),
-    ];
-    const { policy: own, compare } = await replayed([], { logs, policy, compare: policy[0] });
+    const short = rateLimit({ name: 'short', limit: 1, window: '1s' });
+    const policy = [short, rateLimit({ name: 'long', limit: 2, window: '1m' })];
+    const { policy: own, compare } = await replayed([], { logs, policy, compare: short });
     expect(own.limiters[0]?.judged).toBe(false);
     expect(own.rejected).toEqual({ low: 1, high: 1 });
     expect(compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
-    const back = await replayed([], { logs, policy: policy[0], compare: policy });
+    const back = await replayed([], { logs, policy: short, compare: policy });
     expect(back.compare).toMatchObject({ newlyHit: 1, noLongerHit: 0, top: [{ rejected: 1 }] });
   });
 
