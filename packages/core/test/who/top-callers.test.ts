@@ -110,6 +110,27 @@ describe('the tables of a process', () => {
     });
   });
 
+  it('have exact totals in a flood of all outcomes, though only a sample of the callers', () => {
+    const clock = new ManualClock();
+    const callers = topCallers({ clock });
+    for (let i = 0; i < 60_000; i += 1) {
+      callers.countDecision(denied, 'enforce', 'ada');
+      if (i % 10 > 0) continue;
+      callers.countDecision({ ...denied, outcome: 'error' }, 'enforce', 'ada');
+      callers.countDecision({ ...denied, allowed: true, outcome: 'would-deny' }, 'shadow', 'ada');
+    }
+    const exact = {
+      counts: { denied: 60_000, error: 6_000, 'would-deny': 6_000 },
+      rejected: { minute: { total: 66_000 } },
+      wouldReject: { minute: { total: 6_000 } },
+    };
+    expect(callers.report()[0]).toMatchObject(exact);
+    clock.advance(SLICE_MS);
+    callers.countDecision(denied, 'enforce', 'ada');
+    const next = { counts: { denied: 60_001 }, rejected: { minute: { total: 66_001 } } };
+    expect(callers.report()[0]).toMatchObject(next);
+  });
+
   it('forget what is older than a minute, and than 15 minutes', () => {
     const { clock, requests, report } = watched();
     requests('ada', 5);

@@ -38,6 +38,11 @@ export class CallerTable {
     }
   }
 
+  /** How many of the next requests are outside the sample. */
+  get toSkip(): number {
+    return Math.max(0, this.nextCounted - this.total - 1);
+  }
+
   lists(): CallerList[] {
     const all = this.all.list();
     if (this.total === all.total) return [all];

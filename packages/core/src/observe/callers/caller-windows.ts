@@ -36,6 +36,15 @@ export class CallerWindows {
     this.current.add(key);
   }
 
+  skip(requests: number): void {
+    this.current.total += requests;
+  }
+
+  /** How many of the next requests may be passed to {@link skip}, because their keys are outside the sample. */
+  get toSkip(): number {
+    return this.current.toSkip;
+  }
+
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {

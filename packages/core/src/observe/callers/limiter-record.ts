@@ -1,6 +1,6 @@
 import type { Decision, Mode } from '../../contract/decision.js';
 import { CallerWindows } from './caller-windows.js';
-import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
+import { type LimiterReport, NO_COUNTS } from './report.js';
 
 export class LimiterRecord {
   readonly limiter: string;
@@ -10,50 +10,60 @@ export class LimiterRecord {
    */
   publications = 0;
   publishedAtUs = 0;
-  rejected: CallerWindows | undefined;
-  wouldReject: CallerWindows | undefined;
-  private mode: Mode = 'enforce';
+  mode: Mode = 'enforce';
+  allowed = 0;
+  /** How many of the next denied requests need no call of {@link add}: this number is decreased instead. */
+  toSkip = 0;
+  /** `toSkip` at the last {@link settle}. */
+  private skipping = 0;
+  readonly rejected: CallerWindows;
+  readonly wouldReject: CallerWindows;
   private readonly counts = { ...NO_COUNTS };
-
-  private readonly random: () => number;
 
   constructor(limiter: string, random: () => number) {
     this.limiter = limiter;
-    this.random = random;
+    this.rejected = new CallerWindows(random);
+    this.wouldReject = new CallerWindows(random);
   }
 
-  add({ outcome, allowed }: Decision, mode: Mode, key: string | undefined): void {
-    const { counts } = this;
-    // The two usual outcomes are written as fixed names, because V8 is several times slower if the name is a variable.
-    if (outcome === 'allowed') counts.allowed += 1;
-    else if (outcome === 'denied') counts.denied += 1;
-    else counts[outcome] += 1;
-    this.mode = mode;
-    this.publications = 2;
-    if (outcome === 'replayed') return;
-    if (!allowed) {
-      this.rejected ??= new CallerWindows(this.random);
-      this.rejected.add(key);
-    } else if (outcome === 'would-deny') {
-      this.wouldReject ??= new CallerWindows(this.random);
-      this.wouldReject.add(key);
-    }
+  add({ outcome, allowed }: Decision, key: string | undefined): void {
+    this.settle();
+    this.counts[outcome] += 1;
+    if (outcome === 'would-deny') this.wouldReject.add(key);
+    else if (!allowed && outcome !== 'replayed') this.rejected.add(key);
+    this.planSkips();
+  }
+
+  private planSkips(): void {
+    this.toSkip = this.rejected.toSkip;
+    this.skipping = this.toSkip;
+  }
+
+  /** Adds the skipped requests to the counts. */
+  private settle(): void {
+    const skipped = this.skipping - this.toSkip;
+    this.counts.denied += skipped;
+    this.rejected.skip(skipped);
+    this.skipping = this.toSkip;
   }
 
   turn(ended: number, current: number): void {
-    const isMoved = [this.rejected, this.wouldReject].map((own) => own?.turn(ended, current));
+    this.settle();
+    const isMoved = [this.rejected, this.wouldReject].map((own) => own.turn(ended, current));
+    this.planSkips();
     if (isMoved.includes(true)) this.publications = Math.max(1, this.publications);
   }
 
   report(forMs: number): LimiterReport {
-    const { limiter, mode, counts, rejected, wouldReject } = this;
+    this.settle();
+    const { limiter, mode, counts, allowed, rejected, wouldReject } = this;
     return {
       limiter,
       mode,
-      counts: { ...counts },
+      counts: { ...counts, allowed },
       forMs,
-      rejected: rejected?.tops() ?? NO_TOPS,
-      wouldReject: wouldReject?.tops() ?? NO_TOPS,
+      rejected: rejected.tops(),
+      wouldReject: wouldReject.tops(),
     };
   }
 }

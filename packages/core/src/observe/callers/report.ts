@@ -1,5 +1,5 @@
 import type { Mode, Outcome } from '../../contract/decision.js';
-import { mergeLists, NO_CALLERS } from './caller-list.js';
+import { mergeLists } from './caller-list.js';
 import type { CallerTops } from './caller-windows.js';
 
 /** Decisions by outcome since the process began to count. */
@@ -34,8 +34,6 @@ export const NO_COUNTS: OutcomeCounts = {
   skipped: 0,
   error: 0,
 };
-
-export const NO_TOPS: CallerTops = { minute: NO_CALLERS, quarter: NO_CALLERS };
 
 /**
  * Adds up the reports of several processes by limiter, sorted by name. If modes differ, the mode of the first report

@@ -119,6 +119,7 @@ class Recorder implements TopCallers {
    */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
+  /** The record of the latest decision. If {@link isDriven}, no limiter has its name. */
   private last: LimiterRecord;
   private slice: number | undefined;
   private startUs = 0;
@@ -148,11 +149,23 @@ class Recorder implements TopCallers {
   }
 
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void {
-    // Skipped while a timer runs: reading the clock would cost as much as the rest of this method.
+    const { limiter, outcome } = decision;
+    let { last } = this;
+    if (limiter !== last.limiter) last = this.find(limiter);
+    last.mode = mode;
+    last.publications = 2;
+    // In a flood, most decisions end here. Counters in objects of their own cost a rejection 10 ns more, of 550.
+    if (outcome === 'allowed') last.allowed += 1;
+    else if (outcome === 'denied' && last.toSkip > 0) last.toSkip -= 1;
+    else last.add(decision, key);
+  }
+
+  private find(limiter: string): LimiterRecord {
     if (this.isDriven || this.slice === undefined) this.keepUp();
-    const { limiter } = decision;
-    if (limiter !== this.last.limiter) this.last = this.recordOf(limiter);
-    this.last.add(decision, mode, key);
+    const record = this.recordOf(limiter);
+    // While a timer runs, the next decision need not come here, where it would read the clock.
+    if (!this.isDriven) this.last = record;
+    return record;
   }
 
   report(): readonly LimiterReport[] {
@@ -244,11 +257,11 @@ class Recorder implements TopCallers {
   private summarizeOne(
     limiter: string,
     outcome: CallerSummary['outcome'],
-    windows: CallerWindows | undefined,
+    windows: CallerWindows,
     nowUs: number,
   ): void {
-    const list = windows?.takeSummary();
-    if (!list || list.total === 0 || !this.write) return;
+    const list = windows.takeSummary();
+    if (list.total === 0 || !this.write) return;
     const { total, callers } = this.sealed({ ...list, callers: list.callers.slice(0, SUMMARIZED) });
     const rest = callers.reduce((left, { atLeast }) => left - atLeast, total);
     const [fromMs, toMs] = [this.fromUs / 1000, nowUs / 1000].map(Math.floor) as [number, number];
