@@ -128,7 +128,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'property.ts': { floor: 1 },
       'moves.ts': { floor: 2 },
       'trace.ts': { floor: 3 },
-      'replay.ts': { floor: 4 },
+      'trace-replay.ts': { floor: 4 },
       checks: { floor: 5 },
       'suite.ts': { floor: 6 },
       adapter: { floor: 1, only: ['harness.ts'] },
