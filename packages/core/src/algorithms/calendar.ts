@@ -329,9 +329,9 @@ type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
  * Moves the state to `period` if the stored period has ended, or begins more than an hour before `period`. If the two
- * begin at most an hour apart, the state gets the label and the end of `period`. If the stored period begins after the
- * end of `period`, the clock was set back: moves the state too, but keeps the count, and returns true. Otherwise
- * returns false.
+ * begin at most an hour apart, the state gets the label and the end of `period`, unless the start of `period` is
+ * unknown. If the stored period begins after the end of `period`, the clock was set back: moves the state too, but
+ * keeps the count, and returns true. Otherwise returns false.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
   // A count that began when its billing period was unknown continues in the first known period.

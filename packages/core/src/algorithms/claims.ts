@@ -219,7 +219,7 @@ class ClaimShelf implements Shelf<ClaimsRule, ClaimEntry> {
     }
   }
 
-  /** The name starts with the key's length, so no other key and id give the same name. */
+  /** Before it is shortened, the name starts with the key's length, so no other key and id give the same name. */
   private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

@@ -13,7 +13,7 @@ export interface UniqueGroup {
 /**
  * Merges the steps on one count (see {@link countOf}) into one step with the summed cost (distinct items: the items of
  * both). Otherwise each of two steps could fit the limit, although their sum does not. Steps of permits and claims are
- * never merged: several steps on one count stay separate and are applied in order, if none is a `take`.
+ * never merged. If none of them is a `take`, several such steps on one count are applied in order.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if
  *

@@ -1,6 +1,6 @@
 /**
- * A shaper's queue: a bucket whose takers may wait. If you change the steps, also change them in
- * packages/redis/src/algorithms/queue/queue.lua.
+ * A shaper's queue: a bucket whose takers may wait. If you change the steps, also change them in queue.lua and
+ * takes.lua in packages/redis/src/algorithms/queue.
  *
  * As text, as in Redis: `us:span` or `us:span:pause`. If the instant has a fraction of a microsecond, the text is
  * `us:span:pause:num:den`, and the pause may be 0.
@@ -153,8 +153,8 @@ interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged this queue. `us` may be this much later than now or the end of a
-   * pause. If it is later, the clock went back.
+   * The longest `spanUs` of the rules that charged or paused this queue. `us` may be this much later than now or the
+   * end of a pause. If it is later, the clock went back.
    */
   spanUs: number;
   pauseUs: number;

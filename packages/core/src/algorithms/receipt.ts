@@ -28,8 +28,9 @@ export function unitsOf({ rule, cost, owed }: Pick<Ask<Rule>, 'rule' | 'cost' | 
 }
 
 /**
- * After a `put`, returns the receipt of the units that are left of the grant, for another `put`. Undefined if no units
- * are left or the `put` had no receipt. Call it after the `put` has given back its units.
+ * After a `put`, returns the receipt of the units that are left of the grant, for another `put`. Undefined if the
+ * `put` had no receipt, if the store has no units left, or if fallback counters with a receipt have none left. Call it
+ * after the `put` has given back its units.
  *
  * @example
  * ```ts run

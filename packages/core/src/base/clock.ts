@@ -6,7 +6,7 @@ interface Performance {
 }
 declare const performance: Performance;
 
-/** A clock that never runs backwards. */
+/** A source of time. Except in tests, it never runs backwards. */
 export interface Clock {
   /** Microseconds since the Unix epoch, a whole number. */
   nowUs(): number;

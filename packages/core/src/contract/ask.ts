@@ -4,8 +4,9 @@ import type { Period } from './calendar.js';
  * What a step does to one key.
  *
  * - `take`: charges the cost if the rule allows it. Otherwise charges nothing, but may start a lock (`lock` rule).
- * - `record`: charges the cost even if the rule doesn't allow it, up to the limit (for a bucket, the burst) plus the
- *   debt of the rule. Renews a permit or claim. Charges nothing while a lock runs. Answers what `take` would answer.
+ * - `record`: charges the cost even if the rule doesn't allow it, up to the limit plus the debt of the rule (for a
+ *   bucket, up to the burst plus the debt; for a queue, up to the longest wait). Renews a permit or claim; an expired
+ *   one is taken again if `take` would pass. Charges nothing while a lock runs. Answers what `take` would answer.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts; with a `queue` rule, only the latest charge.
  *   Releases a permit or a running claim.

@@ -3,7 +3,8 @@ export interface Period {
   /**
    * The name of the period, such as `2026-11@Europe/Berlin`; for a billing period, the id from the app, escaped as in
    * `encodeName`, or `unknown` if the app has supplied none. If the app supplies no new period, periods of the same
-   * length follow. Their names are that id with `+1`, `+2` and so on.
+   * length follow. Their names are that id with `+1`, `+2` and so on. The names of earlier periods end with `-1`, `-2`
+   * and so on.
    */
   readonly label: string;
   /** The first instant, in microseconds since the epoch: a whole second. */

@@ -4,12 +4,12 @@ import type { Rule } from './rule.js';
 
 /**
  * Live limits, which replace the declared numbers: either some of `limit`, `window` and `burst`, or a `factor` alone. A
- * plan with limit 0 keeps it, unless the key has a live `limit`.
+ * plan's limit of 0 stays 0, unless the key has a live `limit`.
  */
 export interface LiveLimits {
   /** Units per window. For a concurrency limit: requests in flight. For a fleet shedder: the capacity. */
   readonly limit?: number;
-  /** Only for rate limits. */
+  /** Only for shapers, and for rate limits without a calendar. */
   readonly window?: Duration;
   /** Only for token buckets. */
   readonly burst?: number;
@@ -43,8 +43,8 @@ export interface LimiterSettings {
 /** An operator's decision about one key of a limiter. */
 export interface KeyOverride {
   /**
-   * `allow`: the limiter doesn't count or reject the key. `block`: the limiter rejects it, or only reports that in
-   * shadow mode.
+   * `allow`: the limiter doesn't count or reject the key. `block`: the limiter rejects the key or, in shadow mode, only
+   * reports the rejection.
    */
   readonly verdict: 'allow' | 'block';
   readonly endsInMs: number;

@@ -9,7 +9,8 @@
  *   rejected it.
  * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
  * - `skipped`: the limiter is off, the request is exempt, the limiter doesn't apply to it, or an override allows the
- *   key.
+ *   key. Also if another limiter rejected the request without calling the store, or if a limiter that needs no store
+ *   failed.
  * - `error`: the store could not answer. The property `allowed` says whether the request passed anyway.
  */
 export type Outcome =
@@ -105,8 +106,8 @@ export interface Decision extends Numbers {
   /** True if the key has used more than the limit and the limiter admits this: see its option `overage`. */
   readonly over?: true | undefined;
   /**
-   * The limit that was applied. Absent if none was, as for load shedders, idempotency keys, and skipped or blocked
-   * requests.
+   * The limit that was applied. Absent for load shedders, idempotency keys, rejections by a limit of 0, and skipped or
+   * blocked requests.
    */
   readonly policy?: Policy | undefined;
   /** The load signal that made a load shedder reject; absent otherwise. */
@@ -151,7 +152,7 @@ export function statusOf({ reason, status }: Decision): number {
  * Returns the decision that determines the response. If some decisions don't allow the request, returns the first of
  * them in this order: status 429, 403 or 402 (the caller is the cause), 503, any other status, a replay. Among equals,
  * the one with the longest wait. If all allow the request, returns the one with the least `remaining`, and a skipped
- * one only if all are skipped.
+ * one only if all are skipped. But if the first that is not skipped has an unknown `remaining` (NaN), returns that one.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

@@ -13,8 +13,8 @@ export interface RequestOutcome extends ResponseEnd {
   /** Milliseconds from the call of `admit` to the end of the request, by the guard's clock. */
   readonly durationMs: number;
   /**
-   * True if another limiter of the guard rejected the request. Then `status` is the status of the rejection, and no
-   * handler ran.
+   * True if another limiter of the guard rejected the request or replayed a response. Then `status` is the status of
+   * that response, and no handler ran.
    */
   readonly rejected?: boolean;
 }
@@ -42,8 +42,8 @@ interface LimiterBase<Raw> {
    * - Stored limiters: called if the guard let the request pass and the store or a fallback counter charged it. With a
    *   claim, also called if the store's answer was lost.
    * - Local limiters: called if the limiter let the request pass, or would have rejected it outside shadow mode. Until
-   *   this call, the limiter can hold a permit. If another limiter rejected the request, this is called at once. The
-   *   outcome then has `rejected` and the status of the rejection.
+   *   this call, the limiter can hold a permit. If another limiter rejected the request or replayed a response, this is
+   *   called at once. The outcome then has `rejected` and the status of that response.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)

@@ -58,13 +58,13 @@ export interface Overflowing {
 }
 
 /**
- * Observes guards. Methods are called while the request waits, so they must be quick. If a method throws, the error is
- * reported as a fault.
+ * Observes guards, limiters without HTTP, and shapers. Most methods are called while a request waits, so they must be
+ * quick. If a method throws, the error is reported as a fault.
  */
 export interface Observer {
   /**
-   * Called for each decision. `key` is the request's key in this limiter, not hashed; undefined if there is none. A log
-   * should hash it. `request` is undefined without HTTP. Never use either as a metric label.
+   * Called for each decision, except those of `peek`. `key` is the request's key in this limiter, not hashed; undefined
+   * if there is none. A log should hash it. `request` is undefined without HTTP. Never use either as a metric label.
    */
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
@@ -94,7 +94,7 @@ export interface Observer {
         readonly outcome: 'started' | 'rejected' | 'aborted';
       }) => void)
     | undefined;
-  /** Called when the store or a callback of the app failed. The request was answered anyway. */
+  /** Called for each {@link Fault}. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** Called when a breaker opens or closes, because the store or a part of it is down, slow or back. */
@@ -109,7 +109,7 @@ export interface Observer {
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
 }
 
-/** An error in a callback of the app, or a failure of the store. The request was answered anyway. */
+/** A failure of a callback of the app, or of a component such as the store. The request was answered anyway. */
 export interface Fault {
   readonly limiter: string;
   /**

@@ -13,7 +13,10 @@ export interface BodyWatcher {
   chunk(bytes: Uint8Array): void;
   /** Called when all bytes were seen. Not called if the body isn't read to its end or if some bytes can't be seen. */
   end(): void;
-  /** Called if the client disconnects while the body is being read and before all of it has arrived. */
+  /**
+   * Called if the client disconnects, or reading fails, before the whole body has arrived. On HTTP/2, may also be
+   * called after `end`.
+   */
   cut(): void;
 }
 

@@ -18,8 +18,8 @@ interface RuleBase {
    */
   readonly soft?: Rule;
   /**
-   * The most whole units beyond the limit that `record` and {@link Ask.owed} may charge. Omitted if the rule has no
-   * debt.
+   * The most whole units beyond the limit (for a bucket, the burst) that `record` and {@link Ask.owed} may charge.
+   * Omitted if the rule has no debt.
    */
   readonly debt?: number;
 }

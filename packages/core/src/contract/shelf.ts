@@ -6,9 +6,9 @@ export interface ShelfStep<Rule, Count = unknown> {
   /** If false, a `take` charges nothing and answers whether it would pass. */
   readonly charge: boolean;
   /**
-   * False if the store is full or the count is shared. The step must then not enlarge the count, unless it is a shared
-   * count of distinct items. A log adds new units to its newest entry, and the older units of that entry may then
-   * expire too late.
+   * False if the count is shared, or if the store is full and the shelf {@link Shelf.grows}. The step must then not
+   * enlarge the count, unless it is a shared count of distinct items. A log adds new units to its newest entry, and the
+   * older units of that entry may then expire too late.
    */
   readonly mayGrow: boolean;
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */

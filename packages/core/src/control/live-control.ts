@@ -79,7 +79,7 @@ class Link implements ControlLink {
     limits: LiveLimits | undefined,
   ): RuleVariant<Declared> {
     const own = this.limitsOf(limiter.name, key);
-    // A plan with limit 0 rejects all its callers, except keys that have their own live `limit`.
+    // A plan's limit of 0 stays 0, except for keys that have their own live `limit`.
     if (from.numbers.limit === 0 && own?.limit === undefined) return from;
     const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
     return live ? this.changed(limiter, from, live) : from;
@@ -123,7 +123,7 @@ class Link implements ControlLink {
     }
   }
 
-  /** Returns a key's live limits without validation, because `withNumbers` validates each object once. */
+  /** Returns a key's live limits without validation, because {@link changed} validates them. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;

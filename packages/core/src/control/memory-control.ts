@@ -48,8 +48,8 @@ export interface MemoryControl extends Control {
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
   /**
-   * Rejects all requests of a key. Write the key as the limiter counts it: a client address is `@` and the canonical
-   * address.
+   * Rejects all requests of a key, unless the limiter is off or in shadow mode. Write the key as the limiter counts it:
+   * a client address is `@` and the canonical address.
    */
   block(limiter: string, key: string, note: OverrideNote): void;
   /** Lets a key pass: the limiter doesn't reject or count it. */

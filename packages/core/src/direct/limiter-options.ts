@@ -106,7 +106,10 @@ export interface CostOptions {
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose `calendar()` is given a function. */
   readonly period?: BillingPeriod | undefined;
-  /** The items that the key touches, for a limit with `distinct()`: at most 100. Null and undefined mean no items. */
+  /**
+   * The items that the key touches, for a limit with `distinct()`: at most 100. Null and undefined mean no items. If
+   * `item` is left out, `consume` and `record` count one unknown item and report a fault.
+   */
   readonly item?: Items;
 }
 

@@ -79,7 +79,7 @@ export interface GuardLimiter {
   readonly rule: Rule | undefined;
   /** The declared mode, without live settings; undefined if it is a function. */
   readonly mode: Mode | undefined;
-  /** Whether the limiter may send steps at the end of a request, such as the refunds of `refundIf`. */
+  /** Whether the limiter is called at the end of a request, for example for the refunds of `refundIf`. */
   readonly refunds: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A limiter's turn in one request: it is asked for its step, and its step is decided. */
+/** A limiter's turn in one request: the limiter is asked for a step, and the step is decided. */
 
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -106,7 +106,7 @@ export class Asker<Raw> {
   }
 }
 
-/** Asks the limiters of a guard for their steps. Before that, checks modes and whether the request is exempt. */
+/** Determines the modes of a guard's limiters, asks those that are not off for their steps, and waits for callbacks. */
 export class Questions<Raw> {
   private readonly askers: readonly Asker<Raw>[];
   private readonly modes: Modes<Raw>;

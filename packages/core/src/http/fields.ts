@@ -39,8 +39,8 @@ function leftAfter({ allowed, remaining }: Decision): number {
 }
 
 /**
- * If nothing remains, the seconds until a retry can succeed. If something remains, no retry can ever succeed, or this
- * request never has to wait, the seconds until the full quota is back.
+ * The seconds until the full quota is back, in three cases: something remains, no retry can ever succeed, or this
+ * request never has to wait. In all other cases, the seconds until a retry can succeed.
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;

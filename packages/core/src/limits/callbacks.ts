@@ -1,6 +1,6 @@
 /**
- * Reads options that may be functions of the request. A mistake in such a function is reported as a fault; the request
- * is neither rejected nor exempted.
+ * Reads options that may be functions of the request. A mistake in such a function is reported as a fault, and the
+ * option then counts as not set.
  */
 
 import { isCost, isKey } from '../base/checks.js';

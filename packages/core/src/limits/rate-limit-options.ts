@@ -49,12 +49,13 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Nobody is
-   * rejected, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`, and not with `penalty`. A token
-   * bucket counts at most `limit` units beyond its burst. Default: requests above the limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Only keys
+   * that a live setting blocks are rejected; `onStoreError: 'deny'` rejects nobody. Not for `slidingLog` and
+   * `distinct`, and not with `penalty`. A token bucket counts at most `limit` units beyond its burst. Default: requests
+   * above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
-  /** The HTTP status of rejections. Default 429. */
+  /** The HTTP status of requests above the limit. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; may be async. Default: the client's

@@ -36,9 +36,10 @@ export interface RuleOptions {
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Nobody is
-   * rejected, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`, and not with `penalty`. A token
-   * bucket counts at most `limit` units beyond its burst. Default: requests above the limit are rejected.
+   * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Only keys
+   * that a live setting blocks are rejected; `onStoreError: 'deny'` rejects nobody. Not for `slidingLog` and
+   * `distinct`, and not with `penalty`. A token bucket counts at most `limit` units beyond its burst. Default: requests
+   * above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }

@@ -36,8 +36,8 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
 
   /**
    * Chooses the rule for a caller. Live limits of the key take precedence, then the plan, then the live limits of the
-   * limiter. A live `factor`, or live limits with `allPlans`, change plans too. Invalid numbers are reported as a fault
-   * and ignored.
+   * limiter. A live `factor`, or live limits with `allPlans`, change plans too. A plan's limit of 0 stays 0, unless the
+   * key has a live `limit`. Invalid numbers are reported as a fault and ignored.
    *
    * @param source the `source` of faults in the plan
    */

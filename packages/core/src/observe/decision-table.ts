@@ -56,9 +56,9 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
- * Lines contain raw paths and client addresses, so use `decisionLog` in production. Of keys over 8 characters, which
- * may be secrets, only the first 4 characters and 4 digits of a hash are shown. A key that is a list of strings is not
- * shortened in this way, only cut at 20 characters.
+ * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key that is a client address or a
+ * list of strings is cut at 20 characters. Of other keys over 8 characters, which may be secrets, only the first 4
+ * characters and 4 digits of a hash are shown.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -175,7 +175,10 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/** The wait of a rejection; empty for requests that pass, because their `retryAfterMs` is about the next request. */
+/**
+ * The wait of a rejection, also in shadow mode. Otherwise empty, because the `retryAfterMs` of an allowed request is
+ * about the next request.
+ */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';

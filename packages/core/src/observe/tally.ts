@@ -31,7 +31,7 @@ export interface Gauges {
   readonly shapers?:
     | readonly { readonly name: string; readonly waiting: number; readonly running: number }[]
     | undefined;
-  /** Memory stores that no guard uses. The stores of guards are added by `onStore`. */
+  /** Memory stores of guards and limiters that don't have this tally as an observer. `onStore` adds the others. */
   readonly stores?: readonly Overflowing[] | undefined;
 }
 
@@ -234,7 +234,7 @@ export class Tally implements Observer {
 
   /**
    * Number of controls (sources of live changes to limits) whose storage has lost the settings. Undefined if no guard
-   * has reported a control.
+   * or limiter has reported a control.
    */
   get lostControls(): number | undefined {
     if (this.controls.size === 0) return undefined;

@@ -22,7 +22,7 @@ export interface Note {
    * content.
    */
   readonly body: { readonly kind: BodyKind; readonly digest: string } | undefined;
-  /** The `Content-Length` header; empty if there was none. */
+  /** The `Content-Length` header; empty if it was missing or invalid. */
   readonly length: string;
 }
 

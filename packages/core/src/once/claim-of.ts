@@ -8,7 +8,10 @@ export interface RequestClaim {
    */
   readonly token: string;
   readonly key: string;
-  /** Aborted when the claim is lost or `maxRun` has passed, because another run may then have started. */
+  /**
+   * Aborted when the claim is lost, or when `maxRun` has passed before the response began, because another run may then
+   * start.
+   */
   readonly signal: HostSignal;
 }
 

@@ -49,7 +49,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keep?: Duration | undefined;
   /** Whether response bodies are stored. If not, a retry gets a 409, unless the body was empty. Default true. */
   readonly keepBody?: boolean | undefined;
-  /** Whether to end a response only after it was stored, or could not be stored. Default false. */
+  /** Whether a response ends only after the attempt to store it has ended. Default false. */
   readonly keepFirst?: boolean | undefined;
   /**
    * Called with a response that would be stored. If it returns `false`, the key is freed, and a retry runs the handler.

@@ -12,7 +12,10 @@ export interface Comparing {
   incomparable(error: unknown): void;
 }
 
-/** SHA-256 of method, host, path, query, media type and encodings: everything that is compared except the body. */
+/**
+ * SHA-256 of method, host (if `comparesHost`), path, query, media type and content encoding: everything that is
+ * compared except the body.
+ */
 function headDigest<Raw>(
   request: LimitRequest<Raw>,
   recorder: Recorder,

@@ -187,7 +187,8 @@ class Teller {
     const resetUs = isCalendar
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
-    // The period of the decision has ended, or units were refunded. A window shorter than a day has no calendar.
+    // Nothing is reported if the period of the decision has ended, or if units were refunded. Windows shorter than a
+    // day are never calendars, so their end is not checked.
     const hasEnded = resetUs <= (isCalendar ? 0 : LATEST_US) && windowMs >= 86_400_000;
     if (hasEnded || (this.calendars.has(limiter) && current / limit < threshold)) return;
     const quiet = this.quiet.get(name);

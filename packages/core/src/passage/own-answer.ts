@@ -34,7 +34,8 @@ export class OwnAnswer {
   private isSettled = false;
   // Whether the default rejection was sent, or the app's error handler has the request.
   private isTaken = false;
-  // Whether the function has called `next()` and can answer only until it ends. The default rejection is sent then.
+  // Whether the function has called `next()` and can answer only until it ends. When it ends, the default rejection is
+  // sent.
   private calledNext = false;
   private cancel: (() => void) | undefined;
   private resolve: (() => void) | undefined;

@@ -37,7 +37,7 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
   decide(request: LimitRequest<Raw>, context?: StepContext): Decision;
   /** The share of the classes that the ladder sheds: 0 is none, 1 is every class that may be shed. */
   readonly shedAmount: number;
-  /** The fraction of all requests that the brake rejects, 0 to 0.97. */
+  /** The fraction of all requests that the brake aims to reject, 0 to 0.97. */
   readonly brakeFraction: number;
 }
 

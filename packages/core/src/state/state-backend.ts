@@ -26,7 +26,7 @@ export interface StateBackend {
    * @param names each name once, in ascending order. Transactions that lock in this order can't deadlock.
    */
   transact(names: readonly string[], decide: Decide): Promise<void>;
-  /** Shortens claim ids, and limiter names and keys longer than 256 UTF-16 units: see `encodeName`. */
+  /** Shortens ids of claims and values, and limiter names and keys longer than 256 UTF-16 units: see `encodeName`. */
   hash?(text: string): string;
   /** See `Store.label`. */
   readonly label?: string;

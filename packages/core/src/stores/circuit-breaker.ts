@@ -1,6 +1,6 @@
 /**
  * The circuit breaker of one store. While a part of the store fails, requests don't wait for it, except one that must
- * send the probe. While it is slow, only steps that the fallback counters can't decide wait for it.
+ * send the probe. While a part is slow, only steps that the fallback counters can't decide wait for it.
  */
 
 import { timeoutOf } from '../algorithms/group.js';
@@ -24,7 +24,7 @@ const LEAST_CALLS = 20;
  */
 const LEAST_SLOW_SECONDS = 4;
 
-/** The usual latency is learned from this many samples, one per second. */
+/** The usual latency is learned from this many samples, one per second; at first, from {@link FIRST_SAMPLES}. */
 const SAMPLES = 60;
 
 const FIRST_SAMPLES = 10;
@@ -198,7 +198,10 @@ const ROW_US = 60_000_000;
 /** How long probes must succeed before the breaker closes again after slow calls or a high failure rate. */
 const HEALTHY_US = 400_000;
 
-/** If the breaker opens again this soon after it closed, probes must succeed for twice as long, up to 64-fold. */
+/**
+ * If slow calls or a high failure rate open the breaker this soon after an outage with such a cause, probes must
+ * succeed for twice as long as in that outage, at most for {@link LONGEST_HEALTHY_US}.
+ */
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 
@@ -451,7 +454,7 @@ function named({ name }: StorePart): { part?: string } {
 
 /**
  * Whether the fallback counters decide a step while the store is slow. The store still decides claims, releases,
- * refunds, steps whose `onStoreError` is `allow` or `deny`, and steps of shapers, whose jobs wait anyway.
+ * refunds, settlements, steps whose `onStoreError` is `allow` or `deny`, and steps of shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;

@@ -24,7 +24,10 @@ const LONGEST_KEY = 64;
 const MOST_CODES = 64;
 const SWEEP = 2;
 
-/** The longest time to live of an entry. Refunds and resets by other processes take effect here at most this late. */
+/**
+ * The longest time to live of an entry, unless the store sets `denialsLastUs`. Refunds and resets by other processes
+ * take effect here at most this late.
+ */
 const LONGEST_US = 60_000_000;
 
 /**

@@ -184,7 +184,7 @@ export class FallbackCounters {
     return steps.map((step) => {
       if (isCountedHere(step)) {
         const own = answers[next++] as Answer;
-        // The refund fails here if the charge was counted only by the store.
+        // If the store has the charge, the refund has failed, even if these counters give units back.
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
         return { ...own, allowed, failure };
       }

@@ -1,6 +1,6 @@
 /**
- * The steps of a sliding window log. If you change them, also change the same code in Lua:
- * packages/redis/src/algorithms/log/log.lua.
+ * The steps of a sliding window log. If you change them, also change the same code in Lua: log.lua and log-put.lua in
+ * packages/redis/src/algorithms/log.
  */
 
 import type { Ask, Receipt } from '../../contract/ask.js';
@@ -53,7 +53,8 @@ export function stepLog(
 }
 
 /**
- * Whether the clock went back by more than a window. Callers then merge all units that count into one entry at `nowUs`.
+ * Whether the clock went back by more than a window. A take or record then merges all units that count into one entry
+ * at `nowUs`.
  */
 export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;

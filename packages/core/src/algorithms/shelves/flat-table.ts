@@ -33,8 +33,8 @@ const STRIDE = 8;
 const FEW = 64;
 
 /**
- * Returns the next larger capacity: alternately 2^k and 3 x 2^k. Tables grow when three quarters are taken, so a new
- * table is at least half full.
+ * Returns the next larger capacity: alternately 2^k and 3 x 2^k. A table grows when three quarters are taken and more
+ * than half are live, so the new table is at least a third full.
  */
 function nextCapacity(capacity: number): number {
   return (capacity & (capacity - 1)) === 0 ? 1.5 * capacity : (capacity / 3) * 4;
@@ -79,7 +79,7 @@ export class FlatTable {
     return this.entries;
   }
 
-  /** Changes whenever entries get new slots. */
+  /** Changes when a rebuild starts, which gives entries new slots. */
   get generation(): number {
     return this.epoch;
   }

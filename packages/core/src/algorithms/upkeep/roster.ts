@@ -3,7 +3,10 @@ import type { Step } from '../../contract/store.js';
 /** A lease is renewed within this share of its length, so it survives one lost renewal. */
 const LATEST = 1 / 3;
 
-/** A lease is not renewed before this share of its length has passed, because most requests have ended by then. */
+/**
+ * Except after an outage, a lease is not renewed before this share of its length has passed, because most requests have
+ * ended by then.
+ */
 const EARLIEST = 1 / 12;
 
 /** The most turns of renewals within a third of a lease. Turns are at least {@link SOONEST_US} apart. */
