@@ -26,7 +26,8 @@ export type Outcome =
  *
  * - `rate`, `concurrency`: the caller did too much (429).
  * - `capacity`, `overload`: the service is overloaded (503).
- * - `never`: the cost is more than the limit can ever admit, or the limit is 0 (429).
+ * - `never`: the cost is more than the limit can ever admit, or the limit is 0 (429). A fleet shedder whose capacity is
+ *   0 has the reason `capacity` instead.
  * - `blocked`: an operator has blocked the key (403).
  * - `running`: a request with the same idempotency key is in flight (409).
  * - `mismatch`: the idempotency key belongs to a different request, or the requests can't be compared (422).
