@@ -68,7 +68,6 @@ const KINDS: readonly [string, Limiter][] = [
   ['log', rateLimit({ ...rate, plan: closed, algorithm: slidingLog })],
   ['cost of 0', rateLimit({ ...rate, plan: closed, cost: 0 })],
   ['concurrency limit', concurrencyLimit({ name: 'plan', limit: 5, plan: closed })],
-  ['fleet', fleetShedder({ name: 'plan', capacity: nobody, defaultCapacity: 5 })],
 ];
 
 describe.each(KINDS)('0 from the function of a %s', (_, limiter) => {
@@ -96,8 +95,7 @@ describe.each(KINDS)('0 from the function of a %s', (_, limiter) => {
     control.set('plan', { limits: { limit: 50 } }, { ...note, for: '1d' });
     const { admit } = setUp(limiter, { control });
     expect((await admit()).binding?.reason).toBe('never');
-    const key = limiter.name === 'plan' && _ === 'fleet' ? 'fleet' : '@203.0.113.7';
-    control.allow('plan', key, note);
+    control.allow('plan', '@203.0.113.7', note);
     expect((await admit()).allowed).toBe(true);
   });
 });
@@ -132,7 +130,44 @@ it('never refuses what is critical for a capacity of 0, and counts it', async ()
   const { admit, steps } = setUp(fleet);
   expect(await admit('/charges')).toMatchObject({ allowed: true, pending: true });
   expect(steps).toHaveLength(1);
-  expect((await admit('/')).binding?.reason).toBe('never');
+  expect((await admit('/')).binding?.reason).toBe('capacity');
+});
+
+describe('0 from the capacity of a fleet', () => {
+  const fleet = fleetShedder({ name: 'fleet', capacity: nobody, defaultCapacity: 5 });
+
+  it.each([true, false])(
+    'is an overload of the service, which may end (at once: %s)',
+    async (sync) => {
+      const { admit, steps, events, faults } = setUp(fleet, {}, sync);
+      const admission = await admit();
+      expect(admission).toMatchObject({ allowed: false, status: 503, pending: false });
+      expect(admission.binding?.reason).toBe('capacity');
+      expect(new Map(admission.headers).get('Retry-After')).toMatch(/^[12]$/);
+      expect(JSON.parse(admission.body)).toMatchObject({
+        type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+        'violated-policies': ['fleet'],
+      });
+      expect(events).toMatchObject([{ outcome: 'denied', reason: 'capacity' }]);
+      expect([steps, faults]).toEqual([[], []]);
+    },
+  );
+
+  it('passes in shadow as would-deny', async () => {
+    const { admit, steps, events } = setUp(fleet, { mode: 'shadow' });
+    expect(await admit()).toMatchObject({ allowed: true, status: 200 });
+    expect(events).toMatchObject([{ outcome: 'would-deny', reason: 'capacity' }]);
+    expect(steps).toEqual([]);
+  });
+
+  it('is outranked by allow for its key only, not by limits set live', async () => {
+    const control = memoryControl();
+    control.set('fleet', { limits: { limit: 50 } }, { ...note, for: '1d' });
+    const { admit } = setUp(fleet, { control });
+    expect((await admit()).binding?.reason).toBe('capacity');
+    control.allow('fleet', 'fleet', note);
+    expect((await admit()).allowed).toBe(true);
+  });
 });
 
 describe('a constant 0', () => {

@@ -112,6 +112,22 @@ describe('a table of decisions', () => {
     expect(others).toEqual(['user-17', '@ada', '2001:db8:1:2::/64']);
   });
 
+  it('shows no list of strings that may be secrets', () => {
+    const { table, lines } = printed();
+    const key = ({ path }: LimitRequest) => path.slice(1).split(',');
+    const { admit } = setUp(rateLimit({ ...two, cost: () => 3, key }), { observers: [table] });
+    for (const list of ['acme,sk_live_abc', 'acme,sk_live_def', 'a,b', 'b']) {
+      admit({ path: `/${list}` });
+    }
+    const [first, second, ...others] = lines()
+      .slice(1)
+      .map((line) => cells(line)[3]);
+    expect(first).toMatch(/^\["ac\.\.[0-9a-f]{4}$/);
+    expect(second).toMatch(/^\["ac\.\.[0-9a-f]{4}$/);
+    expect(second).not.toBe(first);
+    expect(others).toEqual([expect.stringMatching(/^\["a"\.\.[0-9a-f]{4}$/), '["b"]']);
+  });
+
   it('prints nothing that a terminal obeys, and cuts what is too long for its column', () => {
     const { table, lines } = printed();
     const { admit } = setUp(rateLimit({ ...two, cost: () => 3, key: '\u001b[2J\r\n' }), {

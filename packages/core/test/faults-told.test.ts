@@ -172,6 +172,13 @@ describe('a store that fails', () => {
     expect(lines[3]).toContain(`3 more times in the last 60 s. ${see}`);
   });
 
+  it('with an error that its breaker does not count is told of at once', async () => {
+    const { lines, logger } = listen();
+    const store = failing(new SpillwayError('SPW_VALUE_INVALID', 'too long'));
+    await createLimiter(two, { store, logger }).consume('ada');
+    expect(lines).toEqual([expect.stringContaining('too long (SPW_VALUE_INVALID)')]);
+  });
+
   it('in an outage is told of by its breaker, and after a minute again while it lasts', async () => {
     const { lines, logger } = listen();
     const store = failing(new Error('gone'));

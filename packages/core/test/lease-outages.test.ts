@@ -1,7 +1,13 @@
 /** Permits during outages of the store: lost releases are sent again once, in time, and within bounds. */
 
-import { type Admission, concurrencyLimit, createGuard, memoryStore } from '@spillway/core';
-import { systemClock } from '@spillway/core/store';
+import {
+  type Admission,
+  concurrencyLimit,
+  createGuard,
+  memoryStore,
+  type StoredLimiter,
+} from '@spillway/core';
+import { makeClaimsRule, systemClock } from '@spillway/core/store';
 import { fakeTime, held, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { setUp } from './far-store.js';
@@ -149,6 +155,51 @@ describe('an outage', () => {
     expect(bytes).toBeLessThanOrEqual(16 * 1024 * 1024);
     expect(bytes).toBeGreaterThan(15 * 1024 * 1024);
     expect(puts.some(({ step }) => step.limiter === 'many')).toBe(true);
+  });
+
+  it('counts the ids of claims, which may be long, to these 16 MB', async () => {
+    const { store, take, comeBack } = setUp();
+    store.down = true;
+    await take(10);
+    const rule = makeClaimsRule(60_000_000, 60_000_000);
+    let made = 0;
+    const limiter: StoredLimiter = {
+      kind: 'stored',
+      name: 'once',
+      named: true,
+      mode: 'enforce',
+      rule,
+      finish: ({ step }) => step && [{ ...step, op: 'put' }],
+      step: (_, binding) => {
+        made += 1;
+        const claim = { id: `${made}`.padEnd(8_000, 'i'), owner: `${made}`.padStart(16, 'o') };
+        const step = { op: 'take', limiter: 'once', key: 'ada', rule, cost: 1, claim } as const;
+        return { ...step, binding, onStoreError: 'allow' };
+      },
+      decide: ({ cost }, { allowed }) => {
+        const unknown = { used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN };
+        const retryAfterMs = 0;
+        return {
+          limiter: 'once',
+          allowed,
+          outcome: 'error',
+          reason: null,
+          cost,
+          retryAfterMs,
+          ...unknown,
+        };
+      },
+    };
+    const guard = createGuard(limiter, { store, logger: false });
+    for (let i = 0; i < 1_200; i += 1) (await guard.admit(request())).release({});
+    await vi.advanceTimersByTimeAsync(0);
+    const before = store.count('put');
+    await comeBack();
+    await vi.advanceTimersByTimeAsync(20_000);
+    const puts = store.asked.filter(({ step }) => step.op === 'put').slice(before);
+    const bytes = puts.reduce((sum, { step }) => sum + 2 * (step.claim?.id.length ?? 0), 0);
+    expect(bytes).toBeLessThanOrEqual(16 * 1024 * 1024);
+    expect(bytes).toBeGreaterThan(15 * 1024 * 1024);
   });
 
   it('leaves as much room for the next one', async () => {

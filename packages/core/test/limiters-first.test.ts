@@ -144,6 +144,27 @@ describe('consumeFirst', () => {
     expect(used('y', 'z')).toEqual([2, 2]);
   });
 
+  it('waits for no limit in shadow mode', () => {
+    const { clock, store } = setUp();
+    const limits = {
+      carrier: rules.carrier,
+      trial: { limit: 1, window: '100s', mode: 'shadow' },
+    } as const;
+    const limiters = createLimiters(limits, { store });
+    const ways = [
+      { carrier: 'x', trial: 'x' },
+      { carrier: 'y', trial: 'y' },
+    ];
+    limiters.record({ carrier: 'x', trial: 'x' }, { cost: { carrier: 2 } });
+    clock.advance(300);
+    limiters.record({ carrier: 'y' }, { cost: 2 });
+    expect(limiters.consumeFirst(ways)).toMatchObject({
+      alternative: -1,
+      decisions: { trial: { outcome: 'would-deny' } },
+      binding: { limiter: 'carrier', retryAfterMs: 700 },
+    });
+  });
+
   it('waits for what is common if that is longer', () => {
     const { clock, limiters, fill, used } = setUp();
     limiters.record({ customer: 'c1' }, { cost: 10 });

@@ -57,6 +57,32 @@ describe('createLimiters', () => {
     expect(limiters.consume(keys).allowed).toBe(true);
   });
 
+  it.each(['customer', 'carrier'])(
+    'names a limit that the store has decided, not one that passes unasked: %s',
+    async (lost) => {
+      const memory = memoryStore({ clock: new ManualClock() });
+      const store: Store = remoteStore({
+        sync: false,
+        domainOf: ({ limiter }) => limiter,
+        apply: async (steps) => {
+          if (steps.some(({ limiter }) => limiter === lost)) throw new Error('down');
+          return memory.apply(steps);
+        },
+      });
+      const options = { store, onStoreError: 'allow', breaker: false, logger: false } as const;
+      const off = { ...rules, off: { ...rules.customer, mode: 'off' } } as const;
+      const limiters = createLimiters(off, options);
+      const known = lost === 'customer' ? 'carrier' : 'customer';
+      const sent = await limiters.consume({ off: 'c1', ...keys });
+      expect(sent).toMatchObject({
+        allowed: true,
+        binding: { limiter: known, outcome: 'allowed' },
+      });
+      const unknown = await limiters.consume({ [lost]: 'c1', off: 'c1' } as never);
+      expect(unknown).toMatchObject({ allowed: true, binding: { outcome: 'error' } });
+    },
+  );
+
   it('takes a plan for each limit', () => {
     const { limiters } = setUp();
     const plan = { customer: { limit: 2, name: 'free' } };

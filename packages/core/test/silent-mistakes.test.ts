@@ -143,6 +143,26 @@ describe('a key function that does not tell callers apart', () => {
     expect(lines).toEqual([expect.stringContaining('was the same for 1000 addresses')]);
   });
 
+  it.each<[string, () => string | undefined]>([
+    ['has none', () => undefined],
+    [
+      'is asked and throws',
+      () => {
+        throw new Error('none');
+      },
+    ],
+  ])('is told of clients behind a counted proxy whose own address %s', async (_, clientIp) => {
+    const { lines, logger } = logged();
+    const limiter = rateLimit<Request>({ ...hour, key: () => 'all' });
+    const limits = fetchGuard(limiter, { logger, clientIp, trustProxy: 1 });
+    const handler = limits.wrap(() => new Response('hello'));
+    for (let i = 0; i < 1_000; i += 1) {
+      const headers = { 'x-forwarded-for': `203.0.${Math.floor(i / 250)}.${i % 250}` };
+      await handler(new Request('http://a/', { headers }));
+    }
+    expect(lines).toEqual([expect.stringContaining('was the same for 1000 addresses')]);
+  });
+
   it('is not told after 10,000 requests of fewer addresses', async () => {
     const { lines, logger } = logged();
     const guard = createGuard(rateLimit({ ...hour, key: () => 'all' }), { logger });

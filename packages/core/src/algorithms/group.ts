@@ -90,7 +90,7 @@ function checkStep(step: Step): void {
   const invalid = (why: string) =>
     new SpillwayError('SPW_GROUP_INVALID', `step ${show(op)} of limiter ${show(limiter)} ${why}`);
   if (op === 'hold' && rule.machine !== 'queue' && rule.machine !== 'lock') {
-    throw invalid('needs a rule of makeShaperRule');
+    throw invalid('needs a rule of makeShaperRule or makeLockRule');
   }
   if ((op === 'done' || claim !== undefined) && rule.machine !== 'claims') {
     throw invalid('with a claim needs a rule of makeClaimsRule');

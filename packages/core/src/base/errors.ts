@@ -113,6 +113,14 @@ export function isSpillwayError(error: unknown): error is SpillwayError {
 }
 
 /**
+ * Whether an error says nothing about the store. Such an error was thrown before sending, or the store rejected only
+ * the content of this call.
+ */
+export function isOfTheCall(error: unknown): boolean {
+  return isSpillwayError(error) && !/TIMEOUT|UNAVAILABLE/.test(error.code);
+}
+
+/**
  * Creates the error for a wrong value, with the message `<option> must be <what>, got <value>`. The message shows at
  * most 60 characters of the value, so never pass a secret.
  *

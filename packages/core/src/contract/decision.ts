@@ -27,7 +27,8 @@ export type Outcome =
  *
  * - `rate`, `concurrency`: the caller did too much (429).
  * - `capacity`, `overload`: the service is overloaded (503).
- * - `never`: the cost is more than the limit can ever admit, or the limit is 0 (429).
+ * - `never`: the cost is more than the limit can ever admit, or the limit is 0 (429). A fleet shedder whose capacity is
+ *   0 has the reason `capacity` instead.
  * - `blocked`: an operator has blocked the key (403).
  * - `running`: a request with the same idempotency key is in flight (409).
  * - `mismatch`: the idempotency key belongs to a different request, or the requests can't be compared (422).
@@ -151,15 +152,15 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * Returns the decision that determines the response. If some decisions don't allow the request, returns the first of
  * them in this order: status 429, 403 or 402 (the caller is the cause), 503, any other status, a replay. Among equals,
- * the one with the longest wait. If all allow the request, returns the one with the least `remaining`, and a skipped
- * one only if all are skipped. But if the first that is not skipped has an unknown `remaining` (NaN), returns that one.
+ * the one with the longest wait. If all allow the request, returns the one with the least known `remaining`, and a
+ * skipped one only if all are skipped.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {
     if (binding.allowed !== decision.allowed) return binding.allowed ? decision : binding;
     if (decision.allowed) {
-      const isNearer = decision.remaining < binding.remaining || binding.outcome === 'skipped';
-      return isNearer ? decision : binding;
+      const least = Number.isNaN(binding.remaining) ? Infinity : binding.remaining;
+      return decision.remaining < least || binding.outcome === 'skipped' ? decision : binding;
     }
     const later = rankOf(decision) - rankOf(binding);
     if (later !== 0) return later < 0 ? decision : binding;

@@ -126,7 +126,7 @@ export function checkSetting(setting: Setting): void {
       checkKey(setting.key);
       return;
     default:
-      throw mustBe('what is set', 'mode, share, limits, key or key-limits', what);
+      throw mustBe('what is set', 'mode, share, limits, key, key-limits or reset', what);
   }
 }
 

@@ -171,9 +171,12 @@ function soonest(groups: readonly Group[]): Group {
 
 /**
  * How long until all limits of the group could pass; Infinity if the wait is unknown because the store doesn't answer.
+ * Limits that let it pass anyway, such as those in shadow mode, don't count.
  */
 function waitOf({ decisions }: Group): number {
-  const waits = Object.values(decisions).map(({ retryAfterMs }) => retryAfterMs);
+  const waits = Object.values(decisions).map(({ allowed, retryAfterMs }) =>
+    allowed ? 0 : retryAfterMs,
+  );
   const wait = Math.max(...waits);
   return Number.isNaN(wait) ? Infinity : wait;
 }

@@ -56,15 +56,17 @@ export class AddressFinder<Args extends readonly unknown[]> {
     return clientOf(this.addressing, this.peer(args), request);
   }
 
-  /** Like {@link find}, but without fault reports and warnings, and undefined if `clientIp` returns no string. */
+  /** Like {@link find}, but without fault reports and warnings, and undefined without the option `clientIp`. */
   peek(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
+    if (!this.isConfigured) return undefined;
+    let own: unknown;
     try {
-      const own: unknown = this.options.clientIp?.(...args);
-      const quiet = { ...this.addressing, watch: undefined };
-      return typeof own === 'string' ? clientOf(quiet, own, request) : undefined;
+      own = this.options.clientIp?.(...args);
     } catch {
-      return undefined;
+      // As for `find`, the peer is then unknown.
     }
+    const quiet = { ...this.addressing, watch: undefined };
+    return clientOf(quiet, typeof own === 'string' ? own : undefined, request);
   }
 
   tellMissing(): void {

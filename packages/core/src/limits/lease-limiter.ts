@@ -143,6 +143,12 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     return Promise.all([ownPlan, ownKey]).then((own) => make(...own));
   }
 
+  /** The service, not the caller, is the cause of a capacity of 0, and it may end at any time. */
+  get atZero(): Partial<Decision> | undefined {
+    const { reason } = this.of;
+    return reason === 'capacity' ? { reason, retryAfterMs: this.hint() } : undefined;
+  }
+
   decide(step: Step, answer: Answer): Decision {
     const { reason } = this.of;
     // Rejections for lack of capacity have no policy and so no rate limit headers: clients need not know the capacity.

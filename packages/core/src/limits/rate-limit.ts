@@ -54,7 +54,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
-  readonly status: RateLimitOptions['status'];
+  /** The option `status`, which applies to all rejections. */
+  readonly atZero: Pick<Decision, 'status'> | undefined;
   readonly onStoreError: StoredLimiter['onStoreError'];
   /** Set by a meter, which also sets {@link finish} and {@link complete}. */
   declare readonly begin: StoredLimiter<Raw>['begin'];
@@ -74,7 +75,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.mode = checkMode(options.mode);
     checkConstants(options);
     this.share = checkShare(options.share);
-    this.status = options.status;
+    this.atZero = options.status ? { status: options.status } : undefined;
     this.onStoreError = options.onStoreError;
     this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
     this.declared = this.variants.declared;
@@ -112,9 +113,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
     const decision = decideStep(this.name, step, answer, policy);
-    const { status } = this;
-    return status && decision.reason && decision.outcome !== 'error'
-      ? { ...decision, status }
+    const { atZero } = this;
+    return atZero && decision.reason && decision.outcome !== 'error'
+      ? { ...decision, ...atZero }
       : decision;
   }
 

@@ -56,9 +56,9 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
- * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key that is a client address or a
- * list of strings is cut at 20 characters. Of other keys over 8 characters, which may be secrets, only the first 4
- * characters and 4 digits of a hash are shown.
+ * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key that is a client address is
+ * cut at 20 characters. Of other keys over 8 characters, which may be secrets, only the first 4 characters and 4 digits
+ * of a hash are shown.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -147,12 +147,11 @@ class Table {
 
   /**
    * The key as printed. Spillway adds `@` to client addresses, to lists, and to keys that begin with `@`; this `@` is
-   * removed. Addresses and lists are not shortened; other keys over 8 characters are.
+   * removed. Addresses are not shortened; other keys over 8 characters are.
    */
   private shown(key = ''): string {
-    if (/^@[^@]/.test(key)) return key.slice(1);
-    const own = key.replace(/^@@/, '@');
-    if (own.length <= 8) return own;
+    const own = key.replace(/^@/, '');
+    if (own.length <= 8 || /^@[^@[]/.test(key)) return own;
     this.seed ??= randomSeed();
     const digits = (fingerprint(own, this.seed).lo >>> 16).toString(16).padStart(4, '0');
     return `${own.slice(0, 4)}..${digits}`;

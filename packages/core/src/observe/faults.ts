@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.js';
-import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
+import { isOfTheCall, isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import { consoleLogger, disregard, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { RecentSubjects, warn } from '../base/log.js';
@@ -63,7 +63,8 @@ class FaultLog {
       return;
     }
     // The breaker logs the start of an outage, so the first line comes a minute later, if the fault still occurs.
-    const isLoggedByBreaker = hasBreaker && !last && isOutage(fault);
+    const isOutage = fault.source === 'store' && !isOfTheCall(fault.error);
+    const isLoggedByBreaker = hasBreaker && !last && isOutage;
     this.lastLines.set(id, { atUs: nowUs, more: isLoggedByBreaker ? 1 : 0 });
     if (isLoggedByBreaker) return;
     warn(this.logger, sentenceOf(fault) + timesOf(last, nowUs) + seeHelp(fault.error));
@@ -77,11 +78,6 @@ class FaultLog {
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
-}
-
-/** Whether the breaker probably counts the fault. It ignores `SPW_STORE_ERROR`, which concerns only one call. */
-function isOutage({ source, error }: Fault): boolean {
-  return source === 'store' && !(isSpillwayError(error) && error.code === 'SPW_STORE_ERROR');
 }
 
 function sentenceOf({ limiter, source, error }: Fault): string {

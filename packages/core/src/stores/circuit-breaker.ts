@@ -5,7 +5,7 @@
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import { asError, isSpillwayError, messageOf, SpillwayError } from '../base/errors.js';
+import { asError, isOfTheCall, isSpillwayError, messageOf, SpillwayError } from '../base/errors.js';
 import { afterIdly, disregard, endsTimersWithRequests, outside } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import type { BreakerEvent } from '../contract/observer.js';
@@ -470,15 +470,6 @@ function unasked(reason: BreakerEvent['reason']): SpillwayError {
     `the store ${does}, and its circuit breaker is open`,
     options,
   );
-}
-
-/**
- * Whether an error says nothing about the store. Such an error was thrown before sending, or the store rejected only
- * the content of this call.
- */
-function isOfTheCall(error: unknown): boolean {
-  if (!isSpillwayError(error)) return false;
-  return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
 }
 
 class StorePart {

@@ -1,4 +1,5 @@
 import { memoryControl } from '@spillway/core';
+import { checkSetting } from '@spillway/core/control';
 import { ManualClock } from '@spillway/core/testing';
 import { ada, behavesAsControl } from 'spillway-testkit/control';
 import { describe, expect, it } from 'vitest';
@@ -96,4 +97,11 @@ describe('the control in memory', () => {
     control.block('api', 'one more', ada);
     expect(control.list()).toHaveLength(10_000);
   });
+});
+
+it('what is set is one of a list, and a reset is in it', () => {
+  expect(() => checkSetting({ what: 'reset', key: 'ada', value: 'reset' })).not.toThrow();
+  expect(() => checkSetting({ what: 'pace', value: 1 } as never)).toThrow(
+    'what is set must be mode, share, limits, key, key-limits or reset, got "pace"',
+  );
 });

@@ -97,6 +97,10 @@ describe('a transaction', () => {
     await expect(store.apply(many)).rejects.toMatchObject({ code: 'SPW_GROUP_TOO_LARGE' });
     const twice = [step('take'), step('look')];
     await expect(store.apply(twice)).rejects.toMatchObject({ code: 'SPW_GROUP_INVALID' });
+    await expect(store.apply([step('hold')])).rejects.toMatchObject({
+      code: 'SPW_GROUP_INVALID',
+      message: expect.stringContaining('needs a rule of makeShaperRule or makeLockRule'),
+    });
     expect(backend.asked).toEqual([]);
   });
 

@@ -7,7 +7,7 @@ import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { Room } from '../../contract/upkeep.js';
 
-const BYTES_BESIDE_KEY = 256;
+const BYTES_BESIDE_TEXTS = 256;
 
 export class LostReleases {
   private readonly expiryUs = new Map<Step, number>();
@@ -87,9 +87,10 @@ export class LostReleases {
   }
 }
 
-/** About how many bytes a release takes: two for each character of its key, and some for the rest. */
-function bytesOf({ key }: Step): number {
-  return BYTES_BESIDE_KEY + 2 * key.length;
+/** About how many bytes a release takes: two for each character of the texts in it, and some for the rest. */
+function bytesOf({ key, claim }: Step): number {
+  const { id = '', note = '' } = claim ?? {};
+  return BYTES_BESIDE_TEXTS + 2 * (key.length + id.length + note.length);
 }
 
 /** The store needs a few milliseconds for this many, so requests hardly wait. */
