@@ -24,8 +24,8 @@ import { NamedLimits } from './named-limits.js';
 
 /**
  * Creates several limits that decide together, without HTTP. `consume` charges all limits in the call or none of them,
- * in one store call (with Redis Cluster, one for each hash slot). The limits can have different numbers and keys. The name
- * of each limit is its name in the store.
+ * in one store call (with Redis Cluster, one for each hash slot). The limits can have different numbers and keys. The
+ * name of each limit is its name in the store.
  *
  * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
  * doesn't reject: `onStoreError` decides, and the outcome of the decisions is `error`.
