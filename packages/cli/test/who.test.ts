@@ -65,14 +65,21 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
       expect(out.split('\n').filter((text) => text.startsWith('bot'))).toHaveLength(19);
     });
 
-    it('lists every caller with more than 6 % of the rejections', async () => {
-      const callers = Object.fromEntries(
-        Array.from({ length: 16 }, (_, i) => [`caller ${i}`, 100]),
-      );
-      await published(callers);
+    it('lists every caller with more than 6 % of the rejections, of a minute or of 15', async () => {
+      const clock = new ManualClock();
+      const callers = topCallers({ publishTo: redisReports(redis()), clock });
+      const reject = (caller: string, times: number) => {
+        for (let i = 0; i < times; i += 1) callers.countDecision(denied, 'enforce', caller);
+      };
+      for (let i = 0; i < 15; i += 1) reject(`old ${i}`, 100);
+      clock.advance('2m');
+      for (let i = 0; i < 15; i += 1) reject(`new ${i}`, 1);
+      await callers.close();
       const { out } = await spillway(['who']);
-      for (const caller of Object.keys(callers))
-        expect(out).toMatch(new RegExp(`^${caller} .*6%$`, 'm'));
+      for (let i = 0; i < 15; i += 1) {
+        expect(out).toMatch(new RegExp(`^old ${i} +0 +0% +100 +7%$`, 'm'));
+        expect(out).toMatch(new RegExp(`^new ${i} +1 +7% `, 'm'));
+      }
     });
 
     it('lists the first of 15 minutes although others were rejected in the last minute', async () => {

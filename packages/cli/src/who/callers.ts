@@ -6,8 +6,11 @@ export interface RevealOptions extends SecretOptions {
   readonly reveal?: true;
 }
 
-/** As many as a list has, so that every caller with more than 6 % of the rejections is shown. */
+/** How many callers are shown, besides those with more than {@link ALWAYS_SHOWN} in one of the two lists. */
 const SHOWN = 20;
+
+/** A share of the rejections: docs/who.md promises all callers with more. */
+const ALWAYS_SHOWN = 0.06;
 
 /** Matches a key that `topCallers` has cut to 256 UTF-16 units. */
 const CUT_KEY = /^.{127}….{128}$/s;
@@ -33,7 +36,8 @@ export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const names = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   const share = (caller: string): number =>
     Math.max(...[minute, quarter].map((list) => shareOf(list, caller) ?? 0));
-  return [...new Set(names)].sort((a, b) => share(b) - share(a)).slice(0, SHOWN);
+  const ranked = [...new Set(names)].sort((a, b) => share(b) - share(a));
+  return ranked.filter((caller, at) => at < SHOWN || share(caller) > ALWAYS_SHOWN);
 }
 
 /** Returns `120`, or `110 to 120` if the count is not exact. */
