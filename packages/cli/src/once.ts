@@ -65,9 +65,10 @@ export function dropClaim(options: DropOptions): Promise<void> {
 }
 
 /**
- * Rejects limiters without claims, because all their keys would be shown as free.
+ * Rejects a name whose limiters have no claims, because every key would be shown as free.
  *
- * @throws UsageError if the limiter is not an `idempotency()` or, without `anyway`, not announced
+ * @throws UsageError if no limiter of this name is an `idempotency()`. Without `anyway`, also if no process has
+ * announced the name.
  */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);

@@ -106,7 +106,10 @@ export class Asker<Raw> {
   }
 }
 
-/** Determines the modes of a guard's limiters, asks those that are not off for their steps, and waits for callbacks. */
+/**
+ * Determines the modes of a guard's limiters, asks the stored limiters that are not off for their steps, and waits for
+ * callbacks.
+ */
 export class Questions<Raw> {
   private readonly askers: readonly Asker<Raw>[];
   private readonly modes: Modes<Raw>;

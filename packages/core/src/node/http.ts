@@ -44,8 +44,9 @@ export interface NodeGuard<
  * the request (with a rejection or a replay) or the client is gone. It returns a promise only if the store, a callback
  * or an `idempotency()` does. `admissionsOf(req)` returns the admissions.
  *
- * CORS preflights pass without being counted, so answer them before the guard. If the listener ignores the method, set
- * `preflights: 'count'`.
+ * CORS preflights pass the guard without being counted, and reach the listener. Answer them before you call the guard.
+ * If the listener handles `OPTIONS` like any other method, set `preflights: 'count'`. Otherwise clients can avoid the
+ * limits by sending preflights.
  *
  * @throws SpillwayError for invalid options, like `createGuard`
  * @example
