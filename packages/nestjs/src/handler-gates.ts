@@ -92,8 +92,8 @@ export class HandlerGates {
   }
 
   /**
-   * A name identifies a count, and limiters with different numbers can't share a count. So a limiter that overrides
-   * another one with other numbers gets a new name.
+   * Two limiters in one store can't have the same name but different numbers (`SPW_NAME_CONFLICT`). So a limiter that
+   * overrides another one with other numbers gets a new name.
    */
   private override(
     outer: NestLimiter,

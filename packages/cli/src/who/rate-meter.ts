@@ -24,8 +24,8 @@ export class RateMeter {
 
   /**
    * Returns the rates of each limiter, summed over processes. The rate of a process is that between its two latest
-   * reports, so a new process has none. It stays until the process reports the limiter again, which may take more than
-   * a second.
+   * reports, so a new process has none. A rate is kept until the process reports the limiter again, which may take more
+   * than a second, or until the process has ended.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

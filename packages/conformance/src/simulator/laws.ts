@@ -620,8 +620,8 @@ function takes({ steps, answers }: Answered): boolean {
 }
 
 /**
- * Each permit has a new lease id, and each claim a new owner. One exception: a process takes a booked permit (the next
- * one that becomes free) several times with the same id, until it gives the permit back.
+ * Each permit has a new lease id, and each claim a new owner. One exception: a process that books the next free permit
+ * renews the booking by further takes with the same id, until it gives the permit back.
  */
 const namesAreNew: Law = ({ calls }) => {
   const owners = new Map<string, Process | undefined>();

@@ -10,8 +10,8 @@
  *    longer, the difference is subtracted from the time that the response states.
  * 3. *Rounded seconds.* Headers state whole seconds, so a client that waits as stated wastes a part of each window. But
  *    the shaper starts at most one call per period: if a response shows 9 more used units than the first response of
- *    its window, at least 9 periods of the window have passed. The wait is shortened by that time, but by at most one
- *    second, or two if the wait is the difference of two dates.
+ *    its window, at least 9 periods of the window have passed. The shaper then waits only for the rest of the window,
+ *    but at least for the stated wait minus one second (minus two if it is the difference of two dates in seconds).
  * 4. *The pace is a wait, too.* At its own pace, the shaper needs some time to start the calls for the remaining units
  *    and one more. If the window ends within that time, no pause is needed.
  *
