@@ -42,7 +42,8 @@ const NAMES: NamesOf<CalendarOptions> = { timeZone: 1, on: 1 };
 
 /**
  * A window that begins with a day, week or month of a time zone, or with the caller's billing period. Use it as the
- * option `window`, without `algorithm`, `burst` and `anchor`. The store's clock decides which period is current.
+ * option `window`, without `algorithm`, `burst`, `anchor` and `penalty`. The store's clock decides which period is
+ * current.
  *
  * - Days of 23 and 25 hours count as one day. A day whose midnight does not exist begins when the clocks go forward.
  * - The function that returns the billing period of a request may be async. If it fails, the key's stored period

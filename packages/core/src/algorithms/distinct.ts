@@ -35,7 +35,7 @@ const MAX_LIMIT = 10_000;
  * - Items are stored as 16 bytes of a SHA-256. Any value other than a string, number, bigint, null or undefined is a
  *   fault, and all such values of a key count as one item.
  *
- * At most `limit` items of a key are added in any interval of a window's length.
+ * At most `limit` items of a key are added in any interval of a window's length, unless `record` adds more.
  *
  * @param itemOf finds the items of a request; null and undefined mean no items. If it fails, that is a fault, and the
  * request has one unknown item. Without HTTP, omit it and write `consume(key, { item })`

@@ -68,7 +68,8 @@ export interface Control {
   limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
    * Keys of the limiter that were reset within the last minute, with the time in milliseconds since the epoch. When
-   * this map changes, {@link settingsOf} must return a new object. With `hashKeys`, the keys are hashes.
+   * this map changes, {@link settingsOf} must return a new object. If `redisControl` has `hashKeys`, the keys are
+   * hashes.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /** True if the storage has lost the settings. The last known settings stay in effect. */

@@ -11,7 +11,8 @@
  * - `skipped`: the limiter is off, the request is exempt, the limiter doesn't apply to it, or an override allows the
  *   key. Also if another limiter rejected the request without calling the store, or if a limiter that needs no store
  *   failed.
- * - `error`: the store could not answer. The property `allowed` says whether the request passed anyway.
+ * - `error`: the store could not answer. Also if a custom stored limiter or the `scope` of `idempotency()` failed. The
+ *   property `allowed` says whether the request passed anyway.
  */
 export type Outcome =
   | 'allowed'
@@ -31,10 +32,12 @@ export type Outcome =
  *   0 has the reason `capacity` instead.
  * - `blocked`: an operator has blocked the key (403).
  * - `running`: a request with the same idempotency key is in flight (409).
- * - `mismatch`: the idempotency key belongs to a different request, or the requests can't be compared (422).
+ * - `mismatch`: the idempotency key belongs to a different request, or the requests can't be compared (422). If the
+ *   retry's body is too large to compare, the status is 413; if it arrives too late, 408.
  * - `key-invalid`: the idempotency key is missing or invalid (400).
  * - `not-kept`: an earlier request with the same idempotency key was finished, but its response was not stored (409).
- * - `store-error`: the store could not answer, and the limiter has `onStoreError: 'deny'` (503).
+ * - `store-error`: the store, a custom limiter or the `scope` of `idempotency()` failed, and the limiter has
+ *   `onStoreError: 'deny'` (503). Also if `idempotency()` could not read a stored response.
  */
 export type Reason =
   | 'rate'

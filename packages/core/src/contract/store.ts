@@ -15,7 +15,7 @@ export interface Step extends Ask<Rule> {
   readonly binding: boolean;
   /** How to answer the step if the store can't. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
-  /** Called with the answer, for a step that a guard sends at the end of a request. Stores ignore it. */
+  /** Called with the answer, for a step that settles a cost. Stores ignore it. */
   readonly answered?: ((answer: Answer) => void) | undefined;
 }
 

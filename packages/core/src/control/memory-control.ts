@@ -33,8 +33,8 @@ export interface MemoryControlOptions {
 }
 
 /**
- * The control that {@link memoryControl} returns. Changes take effect with the next request. Each method throws if an
- * argument is invalid.
+ * The control that {@link memoryControl} returns. Changes take effect with the next request. Methods that make a change
+ * throw if an argument is invalid, or if 10,000 overrides are already active.
  */
 export interface MemoryControl extends Control {
   /**
@@ -79,8 +79,8 @@ export interface MemoryControl extends Control {
 
 /**
  * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked, allowed or have
- * their own limits. Each override has an author, a reason and an end. For several processes, use `redisControl` of
- * `@spillway/redis`.
+ * their own limits. Each override has an author and a reason, and expires unless it is set `'forever'`. For several
+ * processes, use `redisControl` of `@spillway/redis`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

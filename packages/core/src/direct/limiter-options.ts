@@ -157,8 +157,9 @@ export interface GroupDecision {
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
 /**
- * A limit by key; returned by {@link createLimiter}. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
- * 8,192 UTF-16 units, and `SPW_COST_INVALID` if the cost is not an integer from 0.
+ * A limit by key; returned by {@link createLimiter}. Methods throw `SPW_KEY_INVALID` for a key that is not a string of
+ * 1 to 8,192 UTF-16 units and for an empty list of keys. They throw `SPW_COST_INVALID` for a cost that is not an
+ * integer from 0, and `SPW_OPTION_UNKNOWN` for an unknown option in a call without `cost`.
  */
 export interface KeyedLimiter<S extends Store> {
   readonly name: string;

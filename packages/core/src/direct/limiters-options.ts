@@ -88,7 +88,8 @@ export interface AlternativeDecision<Name extends string> extends LimitersDecisi
  * - `SPW_KEY_INVALID` for a call without limits, for an unknown limit, and for a key that is not a string of 1 to 8,192
  *   UTF-16 units;
  * - `SPW_COST_INVALID` for a cost that is not an integer from 0, and for the cost of a limit that is not in the call;
- * - `SPW_OPTION_INVALID` for the plan, period or items of a limit that is not in the call.
+ * - `SPW_OPTION_INVALID` for the plan, period or items of a limit that is not in the call;
+ * - `SPW_OPTION_UNKNOWN` for an unknown option in a call without `cost`.
  */
 export interface Limiters<Name extends string, S extends Store> {
   readonly rules: { readonly [Of in Name]: Rule };
@@ -100,8 +101,8 @@ export interface Limiters<Name extends string, S extends Store> {
   /**
    * Tries the alternatives in the given order, and charges all limits of the first that passes. Each attempt is a
    * separate store call with its own `storeTimeout`, unless it is rejected without calling the store, for example
-   * because a key is blocked. All alternatives must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more
-   * than 1,000 alternatives throw `SPW_GROUP_TOO_LARGE`.
+   * because a key is blocked. An empty list, and alternatives that name different limits, throw
+   * `SPW_ALTERNATIVES_INVALID`. More than 1,000 alternatives throw `SPW_GROUP_TOO_LARGE`.
    */
   consumeFirst<Asked extends Name>(
     alternatives: readonly LimitKeys<Asked>[],

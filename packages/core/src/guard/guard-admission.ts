@@ -190,7 +190,7 @@ export class Ending<Raw> {
 
   /**
    * Starts renewing the permits and claims of a request. `turns` has one turn for each limiter. Returns the turns that
-   * need work when the request ends.
+   * need work when the request ends. The list is empty if only observers need the end; undefined if nothing does.
    */
   beginTurns(
     turns: readonly DecidedTurn<Raw>[],

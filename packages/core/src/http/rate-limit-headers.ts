@@ -9,8 +9,9 @@ export type RateLimitHeaders = (
 ) => readonly Header[];
 
 /**
- * Makes the option `headers` of `createLimiters`. Each decision then contains the headers that a guard would send:
- * `RateLimit`, `RateLimit-Policy`, and for a rejection `Retry-After`. Limits in shadow mode are not shown.
+ * Makes the option `headers` of `createLimiters`. Each decision then contains the rate limit headers that a guard would
+ * send, by default `RateLimit` and `RateLimit-Policy`. A rejection also has `Retry-After`, unless the request can never
+ * pass. Limits in shadow mode are not shown.
  *
  * @param styles like the option `headers` of a guard. Default `['draft-11']`
  * @throws SpillwayError `SPW_OPTION_INVALID`

@@ -18,8 +18,9 @@ import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
 /**
  * `draft-11` sends `RateLimit` and `RateLimit-Policy`. `draft-6` sends `RateLimit-Limit`, `RateLimit-Remaining`,
  * `RateLimit-Reset` in seconds from now, and an older form of `RateLimit-Policy`; it can't be combined with `draft-11`.
- * `legacy` sends `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the limit that rejects. If none
- * rejects, they describe the one with the least remaining. They don't show concurrency limits.
+ * `legacy` sends `X-RateLimit-*`. With several limits, `legacy` and `draft-6` (except its `RateLimit-Policy`) describe
+ * the limit that rejects. If none rejects, they describe the one with the least remaining. They don't show concurrency
+ * limits.
  */
 export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 

@@ -16,8 +16,8 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   /** The most requests in flight: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
-   * Returns the caller's plan: a `limit`, and a `name` for metrics; may be async. If there is no plan or the function
-   * fails, the declared limit applies, so make it the smallest. A limit of 0 rejects every request.
+   * Returns the caller's plan: a `limit`, and a `name` for metrics; may be async. If there is no valid plan or the
+   * function fails, the declared limit applies, so make it the smallest. A limit of 0 rejects every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /**

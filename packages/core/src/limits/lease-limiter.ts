@@ -114,8 +114,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const critical = isCritical(asking);
     const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
-      // Critical requests are counted and never rejected. A rule with limit 0 can't count, so for a plan with limit 0,
-      // critical requests use the declared limit.
+      // Critical requests are counted, but never rejected for lack of capacity. A rule with limit 0 can't count, so for
+      // a plan with limit 0, critical requests use the declared limit.
       const applied = critical && ownPlan?.limit === 0 ? undefined : ownPlan;
       const { rule, local } = this.variants.variantFor(
         counted,
@@ -143,7 +143,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     return Promise.all([ownPlan, ownKey]).then((own) => make(...own));
   }
 
-  /** The service, not the caller, is the cause of a capacity of 0, and it may end at any time. */
+  /** A capacity of 0 is caused by the service, not by the caller, and the capacity may rise at any time. */
   get atZero(): Partial<Decision> | undefined {
     const { reason } = this.of;
     return reason === 'capacity' ? { reason, retryAfterMs: this.hint() } : undefined;

@@ -28,8 +28,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly limit: number;
   /**
    * Returns the caller's plan: a `limit`, `window`, `burst`, and a `name` for metrics; may be async. If there is no
-   * plan or the function fails, the declared numbers apply, so declare those of the smallest plan. A limit of 0 rejects
-   * every request; with `overage`, it admits every request.
+   * valid plan or the function fails, the declared numbers apply, so declare those of the smallest plan. A limit of 0
+   * rejects every request; with `overage`, it admits every request.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
@@ -62,7 +62,10 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * address. The address is also used if the key or a part of it is missing, empty or too long, or the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
-  /** Units that a request costs: an integer from 0; may be async. Default 1. */
+  /**
+   * Units that a request costs: an integer from 0; may be async. If the function fails or returns an invalid cost, the
+   * cost is 1. Default 1.
+   */
   readonly cost?: PerLater<Raw, number> | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;

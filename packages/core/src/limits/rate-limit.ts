@@ -54,7 +54,10 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
-  /** The option `status`, which applies to all rejections. */
+  /**
+   * The option `status`. It applies to rejections by the limit, including a limit of 0, but not to errors and blocked
+   * keys.
+   */
   readonly atZero: Pick<Decision, 'status'> | undefined;
   readonly onStoreError: StoredLimiter['onStoreError'];
   /** Set by a meter, which also sets {@link finish} and {@link complete}. */

@@ -17,7 +17,7 @@ const CHARGE_EVERY_US = 1_000_000;
 
 /** The charge of a limit for a request, as {@link Spent.snapshot} shows it. */
 export interface SpentOnLimit {
-  /** The cost of the reserved usage, before it was capped at `maxReserve`. */
+  /** The price of the reserved usage, before it was capped at `maxReserve`; 0 if no usage was reserved. */
   readonly requested: number;
   /** The units that this request costs, as far as they are known. */
   readonly charged: number;
@@ -38,8 +38,9 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends. After the end, a call takes effect at once, unless a whole window has passed since. Only the
-   * first call counts; further calls return false. An invalid usage is a fault and settles nothing.
+   * the response ends. After the end, a call takes effect immediately, unless a whole window has passed since. Only the
+   * first call counts. An invalid usage is a fault. Returns false for a further call, for one that is too late, and for
+   * an invalid usage.
    */
   settle(usage: Usage): boolean;
   /**

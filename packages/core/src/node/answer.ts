@@ -55,7 +55,10 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       throw error;
     }
   };
-  /** Ends the response once it is stored. Meanwhile `writableEnded` is true, so that nothing changes the response. */
+  /**
+   * Ends the response once the attempt to store it has ended. Meanwhile `writableEnded` is true, so that nothing
+   * changes the response.
+   */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
     Object.defineProperty(res, 'writableEnded', { value: true, configurable: true });
@@ -100,8 +103,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
 }
 
 /**
- * Calls `write` or `end` after the response was stored. The handler can no longer catch errors of this call, so they
- * destroy the response.
+ * Calls `write` or `end` after the attempt to store the response. The handler can no longer catch errors of this call,
+ * so they destroy the response.
  */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {

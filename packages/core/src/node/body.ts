@@ -73,8 +73,8 @@ function isLossy(chunk: unknown, encoding: unknown): boolean {
 const LOSSLESS = ['latin1', 'hex', 'base64', 'base64url'];
 
 /**
- * Whether the body has the length that `Content-Length` states. On HTTP/2, `end` doesn't show that the body is whole,
- * because Node also emits it for reset streams.
+ * Whether the body has the length that `Content-Length` states; true without that header. On HTTP/2, `end` doesn't show
+ * that the body is whole, because Node also emits it for reset streams.
  */
 function isWhole({ headers }: NodeBody, length: number): boolean {
   const told = headers['content-length'];

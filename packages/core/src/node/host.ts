@@ -1,11 +1,11 @@
 import { outside } from '../base/host.js';
 
-/** Running totals of this thread, in milliseconds. `idle` and `active` come from `performance.eventLoopUtilization`. */
+/** Running totals; the times are in milliseconds. `idle` and `active` come from `performance.eventLoopUtilization`. */
 export interface LoopTimes {
   readonly idle: number;
   readonly active: number;
   readonly cpu?: number | undefined;
-  /** The number of connections accepted. */
+  /** The number of connections that this thread has accepted while {@link countConnections} was in use. */
   readonly accepted?: number | undefined;
 }
 
@@ -61,7 +61,9 @@ export function countConnections(): () => void {
   };
 }
 
-/** CPU time of this thread or, before Node 23.9, of all threads of the process. */
+/**
+ * CPU time of this thread or, if the host has no `threadCpuUsage` (Node before 23.9), of all threads of the process.
+ */
 function processorMs(): number | undefined {
   const { process } = globalThis as { process?: Process };
   const used = process?.threadCpuUsage?.() ?? process?.cpuUsage?.();

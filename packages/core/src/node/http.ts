@@ -40,9 +40,9 @@ export interface NodeGuard<
 }
 
 /**
- * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the guard has answered
- * the request (with a rejection or a replay) or the client is gone. It returns a promise only if the store, a callback
- * or an `idempotency()` does. `admissionsOf(req)` returns the admissions.
+ * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the request is
+ * rejected, a stored response is replayed, or the client is gone. It returns a promise only if the store, a callback or
+ * an `idempotency()` does. `admissionsOf(req)` returns the admissions.
  *
  * CORS preflights pass the guard without being counted, and reach the listener. Answer them before you call the guard.
  * If the listener handles `OPTIONS` like any other method, set `preflights: 'count'`. Otherwise clients can avoid the

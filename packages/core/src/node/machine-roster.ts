@@ -4,13 +4,16 @@
  */
 const LATE_MS = 2_500;
 
-/** A worker that has not written for this long is gone: a terminated thread, or a suspended process. */
+/**
+ * A worker that has not written for this long no longer counts: its thread was terminated, its process is suspended, or
+ * its event loop is still blocked.
+ */
 const GONE_MS = 8_000;
 
 /** Files that are unchanged for this long are removed. */
 const OLD_MS = 60_000;
 
-/** More than any machine has. Further files are ignored. */
+/** More workers than any machine has. Further files are ignored. */
 const MOST_WORKERS = 1_024;
 
 /** A file name: process id, random id, number of writes, and utilization in thousandths. */

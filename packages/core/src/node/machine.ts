@@ -36,9 +36,9 @@ export interface MachineSignal extends TimedSignal {
  * unrelated processes.
  *
  * Once a second, each worker renames its empty file in a shared folder and lists the folder; requests cause no I/O. A
- * killed worker stops counting within a second. A worker with a blocked event loop counts as busy after 2.5 s, and no
- * longer counts after 8 s. If the folder can't be used, there is no reading, and shedders report a fault of source
- * `signal`.
+ * killed process stops counting within a second. A worker with a blocked event loop, or a terminated worker thread,
+ * counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be used, there is no reading, and
+ * shedders report a fault of source `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -25,9 +25,9 @@ export interface TimedSignal extends Signal {
 }
 
 /**
- * The event loop delay relative to the target: 1 when work waits 40 ms (the default target) for its turn, or when
- * connections have waited 400 ms to be accepted. While other processes use the CPU, the delay is weighted by this
- * process's CPU share, at least one half. The signal is 0 while the loop is less than half busy, because rejecting
+ * The event loop delay relative to the target: 1 when work waits 40 ms (the default target) for its turn, or when the
+ * loop has accepted connections for 400 ms without idling. While other processes use the CPU, the delay is weighted by
+ * this process's CPU share, at least one half. The signal is 0 while the loop is less than half busy, because rejecting
  * requests would not help then. If the host doesn't report utilization (Bun, Deno), every delay counts in full.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

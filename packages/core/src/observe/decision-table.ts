@@ -18,7 +18,7 @@ export interface DecisionTableOptions {
   readonly write?: ((line: string) => void) | undefined;
   /** Whether outcomes are colored. Default: true on the console if it is a terminal and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;
-  /** The clock for the time column. Default: the wall clock. */
+  /** The clock for the time column and for `linesPerSecond`. Default: the wall clock. */
   readonly clock?: Clock | undefined;
 }
 

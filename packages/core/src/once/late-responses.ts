@@ -18,8 +18,8 @@ const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
 /**
- * How many late responses are written at a time. After a failed write, none is written for 1 s, because the store may
- * hang.
+ * How many late responses are written at a time, except on Workers. After a failed write, none is written for 1 s,
+ * because the store may hang.
  */
 const LANES = 4;
 

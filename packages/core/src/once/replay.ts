@@ -82,7 +82,10 @@ const MAX_PAUSE_MS = 500;
  */
 const SOON_MS = 10;
 
-/** Maximum number of retries waiting for one key in a process. A well-behaved client sends one or two at a time. */
+/**
+ * Maximum number of retries waiting for one key in one guard of a process. A well-behaved client sends one or two at a
+ * time.
+ */
 const MOST_WAITING = 32;
 
 export class WaitingRetries {

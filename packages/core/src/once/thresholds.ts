@@ -40,7 +40,7 @@ const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 34_560_000_000_000;
 
-/** The most callbacks that run at once. If more keys need one, they are reported at their next use. */
+/** The most callbacks that one observer runs at once. If more keys need one, they are reported at their next use. */
 const MOST_RUNNING = 100;
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and

@@ -24,7 +24,8 @@ export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
  * One request and its response, as a {@link Gate} uses them. Adapters make an exchange for each request. If a method
- * throws, the gate reports a fault and the request passes.
+ * throws, the gate reports a fault and the request passes. But if `recorder` throws for a retry of a finished request,
+ * the retry is rejected.
  */
 export interface Exchange {
   /**
@@ -100,7 +101,7 @@ export function checkGateOptions<Raw>(
 /**
  * What an adapter does next:
  * - `pass`: let the request continue
- * - `gone`: nothing, because the client has disconnected
+ * - `gone`: nothing, because the client has disconnected or other code has ended the response
  * - `rejected`: nothing, because the rejection was sent; or send the app's custom response
  * - `answered`: nothing, because a stored response was replayed
  */
@@ -143,8 +144,8 @@ export class Gate<Raw> {
 
   /**
    * Decides on a request, once for each `holder`, and applies the decision to the exchange. Returns a promise only if
-   * the store, a callback or an `idempotency()` does. If the guard or the exchange throws, the fault goes to `onFault`
-   * and the request passes.
+   * the store, a callback or an `idempotency()` does. If the guard throws, a fault is reported and the request passes;
+   * for errors of the exchange, see {@link Exchange}.
    *
    * @param holder the object by which `admissionsOf` finds the admission, usually the framework's request
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; or the promise rejects with it.

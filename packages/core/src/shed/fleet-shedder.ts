@@ -17,7 +17,7 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
    * is called for each request. If the function returns 0, only critical requests pass.
    */
   readonly capacity: number | (() => number | PromiseLike<number>);
-  /** The capacity if the `capacity` function fails. Required with a function. */
+  /** The capacity if the `capacity` function fails or returns no valid number. Required with a function. */
   readonly defaultCapacity?: number | undefined;
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
   readonly reserve?: number | undefined;
@@ -44,8 +44,8 @@ const FLEET = 'fleet';
 /**
  * Rejects non-critical requests with 503 while the fleet is too busy. The fleet is all processes that share the store.
  * It is too busy if at least (1 - reserve) x capacity non-critical requests, or `capacity` requests in total, are in
- * flight. Critical requests are counted and never rejected. (This is the fleet usage load shedder of P. Tarjan,
- * "Scaling your API with rate limiters", 2017.)
+ * flight. Critical requests are counted, but never rejected for lack of capacity. (This is the fleet usage load shedder
+ * of P. Tarjan, "Scaling your API with rate limiters", 2017.)
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

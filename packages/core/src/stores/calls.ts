@@ -162,7 +162,7 @@ function noAnswer(wanted: string, got: unknown): SpillwayError {
 }
 
 /**
- * Calls use the same timer if their deadlines differ by at most this time. The timer fires this long after the first of
+ * Calls may share a timer if their deadlines differ by at most this time. The timer fires this long after the first of
  * these deadlines.
  */
 const SHARED_US = 1_000;

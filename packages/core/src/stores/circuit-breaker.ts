@@ -138,8 +138,8 @@ export class LoopTurns {
   now = -1;
   private lateUs = 0;
   /**
-   * Whether turns are counted. False on Workers, where timers end with their request and the clock stands still during
-   * computation.
+   * Whether turns can be counted. False on Workers, where timers end with their request and the clock stands still
+   * during computation.
    */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
@@ -150,7 +150,7 @@ export class LoopTurns {
 
   /**
    * Returns whether a late answer shows that the store is slow. If few turns have passed since the call, the event loop
-   * was slow instead.
+   * was slow instead. Always true if turns can't be counted.
    *
    * @param then {@link now} at the time of the call
    * @param unknown the result if turns were not counted at that time

@@ -1,6 +1,6 @@
 /**
  * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the key's
- * `retryAfterMs` has passed, for at most a minute.
+ * `retryAfterMs` has passed, by default for at most a minute.
  *
  * A guard with several limits asks the cache before it calls the store. If the cache knows that one limit rejects, the
  * call is saved. If the cache wrapped the store instead, it would have to answer for all limits of the call.

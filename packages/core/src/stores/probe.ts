@@ -57,9 +57,9 @@ export class Probe {
   }
 
   /**
-   * Call this when a request would have called the store. Sends an attempt if one is overdue. If this returns the
-   * attempt's promise, the request must wait for it. That is the case after ten seconds without requests, or if nothing
-   * else would keep the attempt alive.
+   * Call this when a request would have called the store. Sends an attempt if one is overdue. Returns the promise of
+   * this attempt if the request must wait for it: after ten seconds without requests, or if nothing else would keep the
+   * attempt alive.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
