@@ -24,8 +24,8 @@ export class RateMeter {
 
   /**
    * Returns the rates of each limiter, summed over processes. The rate of a process is that between its two latest
-   * reports, so a new process has none. It stays until the process reports the limiter again, which may take more than
-   * a second.
+   * reports, so a new process has none. The rate stays until the process reports the limiter again, which may take more
+   * than a second.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();
