@@ -18,7 +18,7 @@ export interface AnywayOption {
 }
 
 export class UnknownLimiterError extends UsageError {
-  /** The announced names, the most similar first. From `shapers`, they are not sorted. */
+  /** The announced names, the most similar first. */
   readonly known: readonly string[];
 
   constructor(limiter: string, known: readonly string[]) {
@@ -31,7 +31,7 @@ export class UnknownLimiterError extends UsageError {
  * The announced limiters with this name, or all for `*`. Undefined if the list of limiters can't be read, or may be
  * incomplete because Redis has lost its data.
  *
- * @throws UnknownLimiterError if there is none, unless `anyway` is set
+ * @throws UnknownLimiterError if no process has announced the name, unless `anyway` is set
  */
 export async function limitersNamed(
   control: RedisControl,

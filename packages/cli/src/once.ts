@@ -67,8 +67,8 @@ export function dropClaim(options: DropOptions): Promise<void> {
 /**
  * Rejects a name whose limiters have no claims, because every key would be shown as free.
  *
- * @throws UsageError if no limiter of this name is an `idempotency()`. Without `anyway`, also if no process has
- * announced the name.
+ * @throws UsageError if limiters of this name have numbers, but none is an `idempotency()`. Without `anyway`, also if
+ * no process has announced the name.
  */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);

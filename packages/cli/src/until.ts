@@ -27,7 +27,7 @@ export function durationUntil(untilMs: number, nowMs: number): number {
   throw new UsageError(`--until must be at most 30 days from now, got ${at}; or use --for forever`);
 }
 
-/** `Date.parse` reads February 30 as March 2. */
+/** `Date.parse` also accepts February 30, as a day in March. */
 function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

@@ -26,7 +26,7 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   readonly period: 10 | 60;
   /**
    * The key by which requests are counted; may be async. Default: the client's address. The address is also used if the
-   * key is empty or too long, or the function fails.
+   * key is missing, empty or too long, or the function fails.
    */
   readonly key?: PerLater<Raw, string | undefined> | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
@@ -55,7 +55,7 @@ const UNKNOWN_ADDRESS = '@unknown';
 /**
  * Limits requests by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
  * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
- * store. Decisions have no `remaining`, and responses no `RateLimit` header.
+ * store. Its decisions have NaN as `remaining`, and it adds no `RateLimit` header to responses.
  *
  * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures
  * in a row, only one request per second calls the binding. Live settings of keys and of the limit have no effect.

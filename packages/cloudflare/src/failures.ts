@@ -24,7 +24,7 @@ function kindOf({ overloaded, remote }: PlatformError): string {
   return remote === true ? 'object' : 'connection';
 }
 
-/** Whether the platform recommends a retry. It never does for an overloaded object, which retries would harm. */
+/** Whether the platform recommends a retry, and the object is not overloaded. Retries would harm such an object. */
 export function isRetryable(cause: unknown): boolean {
   const { retryable, overloaded } = asPlatformError(cause);
   return retryable === true && overloaded !== true;

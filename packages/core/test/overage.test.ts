@@ -111,6 +111,17 @@ describe('overage of a plan that includes nothing', () => {
     expect(Object.fromEntries(headers).RateLimit).toMatch(/^"api";r=0;t=\d+$/);
   });
 
+  it('is told to observers', () => {
+    const told: unknown[] = [];
+    const observers = [{ onDecision: ({ over }: DecisionEvent) => void told.push(over) }];
+    const { admit } = setUp(
+      rateLimit({ ...NUMBERS, window: calendar('day'), plan: () => NOTHING.plan }),
+      { observers },
+    );
+    admit();
+    expect(told).toEqual([true]);
+  });
+
   it('is counted here in an outage', async () => {
     const apply = async () => {
       throw new Error('down');

@@ -77,7 +77,8 @@ export function ConcurrencyLimit(
 /**
  * Runs a method, or each method of a class, once for each idempotency key, as {@link idempotency} does. Only for HTTP
  * routes. Methods whose decorators have the same name (default `'once'`) share keys: a key that was used for another
- * method gets 422. The decorator overrides an `idempotency` of this name on the class or in the module.
+ * method gets 422. The decorator overrides an `idempotency` of this name on the class or in the module. If the
+ * overridden one has other times, such as another `keep`, the decorator's keys are separate.
  *
  * @throws SpillwayError as `idempotency` does; `SPW_NAME_CONFLICT` if the target already has an `idempotency` of
  * that name. At startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route

@@ -24,8 +24,8 @@ import { HttpExchange, MessageExchange } from './nest-exchange.js';
 import { NestRequest } from './nest-request.js';
 
 /**
- * The alternative to a number of proxies that warnings recommend. It mentions Express and Fastify, because users may
- * expect that the setting of their platform applies.
+ * Warnings recommend this in place of a number of proxies. It mentions Express and Fastify, because users may expect
+ * that the setting of their platform applies.
  */
 const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
 

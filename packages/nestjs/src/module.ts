@@ -24,7 +24,8 @@ import {
 } from './module-options.js';
 
 /**
- * Runs the guard before every handler of an app, except those of gateways. Import it once, in the root module.
+ * By default, runs the guard before every handler of an app, except those of gateways. Import it once, in the root
+ * module.
  *
  * @example
  * ```ts

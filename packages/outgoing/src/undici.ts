@@ -52,7 +52,7 @@ export function pacedDispatch<Pace extends string = never>(
   const { pauses } = readFetchOptions(shaper, options);
   return (dispatch) => (call, handler) => {
     const waiting = new WaitController();
-    // This controller can abort the call until it starts. Then undici calls `onRequestStart` again.
+    // This controller can abort the call until the call starts. At the start, undici calls `onRequestStart` again.
     handler.onRequestStart?.(waiting, {});
     void dispatchInSlot(dispatch, call, handler, pauses, options.key, waiting.signal).catch(
       (error: Error) => handler.onResponseError?.(waiting, error),

@@ -107,8 +107,8 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // How prom-client combines the values of node:cluster workers: permits and breakers are added, and of loads the
-    // highest value counts.
+    // How prom-client combines the values of node:cluster workers: gauges without labels, such as permits and breakers,
+    // are added. Of the others, such as loads, the highest value counts.
     aggregator: metric.labels.length === 0 ? 'sum' : 'max',
     collect() {
       this.reset();

@@ -61,7 +61,8 @@ export interface RedisStoreOptions {
   readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may close an open connection of your client that has had no reply for 2 s. Set this for
-   * node-redis, or ioredis without `socketTimeout`. Default false.
+   * node-redis, or ioredis without `socketTimeout`. With a node-redis cluster or an Upstash client, which can't
+   * reconnect, `redisStore` throws. Default false.
    */
   readonly reconnect?: boolean | undefined;
 }

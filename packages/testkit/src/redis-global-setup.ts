@@ -20,7 +20,8 @@ declare module 'vitest' {
  * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port
  * 3. a server installed with apt (as root on a Debian-like system, unless `SPILLWAY_NO_INSTALL` is set)
  *
- * If there is none, prints a warning, or throws if `SPILLWAY_REQUIRE_REDIS` is set.
+ * If there is none, prints a warning, or throws if `SPILLWAY_REQUIRE_REDIS` is set. Tests that start their own servers
+ * use 2 or 3, even if `REDIS_URL` is set.
  */
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const program = findRedis() ?? installServer();

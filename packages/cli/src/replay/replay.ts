@@ -19,8 +19,8 @@ export interface ReplayOptions {
   /** A second policy. The report counts the callers that only one of the two policies would reject. */
   readonly compare?: Policy | undefined;
   /**
-   * `combined` (also named `nginx`), `common`, `json`, `cloudflare`, or a `log_format` string such as `'$remote_addr
-   * [$time_local] "$request" $status'`. Default: detected from the first 100 lines of each log.
+   * `combined` (also named `nginx`), `combined-and-more`, `common`, `json`, `cloudflare`, or a `log_format` string such
+   * as `'$remote_addr [$time_local] "$request" $status'`. Default: detected from the first 100 lines of each log.
    */
   readonly format?: string | undefined;
   /**
@@ -87,7 +87,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
   const first = new PolicyRun(options.policy, options.onDecision);
   const other = options.compare && new PolicyRun(options.compare);
   const comparing = new Comparing();
-  // Limiters that turn out to be too short for the log are not compared either. Only the end of the logs shows it.
+  // Limiters whose window is too short for the log are not compared either. They are known only at the end of the logs.
   const isSplit = first.hasShortWindow || other?.hasShortWindow === true;
   const longComparing = isSplit ? new Comparing() : comparing;
   const { sources, probe } = sourcesOf(options);

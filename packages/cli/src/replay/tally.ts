@@ -43,7 +43,7 @@ export class Tally {
       }
       this.latestKey = undefined;
       this.timeline.add(atUs, isRejected);
-      // The row of all later callers is no caller: one count for all of them would reject nearly all.
+      // The row that later callers share is left out: with one count for all of them, nearly all would be rejected.
       if (event.cost > 0 && this.latest < MAX_CALLERS) {
         this.trace.push(this.latest, atUs, event.cost, atUs - this.startUs);
       }

@@ -111,7 +111,7 @@ class Trials {
       smallestNumber(near, step, (value) =>
         this.keeps({ ...this.own, algorithm: tokenBucket, burst: value }, most, needs),
       );
-    // No caller needs more than the first, and all but `maxCallers` callers are content with the second.
+    // `enough` suffices for every caller, and `likely` for all but `maxCallers` callers.
     const sorted = needs.map((bursts) => bursts.toSorted());
     const [enough, likely] = [1, maxCallers + 1].map((rank) =>
       clamped(Math.ceil(Math.max(...sorted.map((bursts) => bursts.at(-rank) ?? 1)))),

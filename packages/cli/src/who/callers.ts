@@ -31,7 +31,10 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** Returns at most 20 callers, sorted by the larger of their shares in the last minute and in the last 15 minutes. */
+/**
+ * Returns the callers to show, sorted by the larger of their shares in the last minute and in the last 15 minutes: the
+ * first 20, and all whose share is above {@link ALWAYS_SHOWN}.
+ */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const names = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   const share = (caller: string): number =>
@@ -48,13 +51,15 @@ export function countText(list: CallerList, caller: string): string {
     : `${numberText(atLeast)} to ${numberText(atMost)}`;
 }
 
-/** A lower bound of the caller's share of all rejections, such as `87%`; empty without rejections or a caller. */
+/**
+ * A lower bound of the caller's share of all rejections, rounded, such as `87%`; empty without rejections or a caller.
+ */
 export function shareText(list: CallerList, caller: string | undefined): string {
   const share = shareOf(list, caller);
   return share === null ? '' : `${Math.round(100 * share)}%`;
 }
 
-/** Like {@link shareText}, but from 0 to 1; null without rejections or a caller. */
+/** Like {@link shareText}, but from 0 to 1 and not rounded; null without rejections or a caller. */
 export function shareOf(list: CallerList, caller: string | undefined): number | null {
   if (list.total === 0 || caller === undefined) return null;
   return find(list, caller).atLeast / list.total;

@@ -25,8 +25,8 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long a rejection is cached. The time is short, because the rejection may be due to charges of another request
- * that are refunded a moment later, when another object rejects that request.
+ * How long a rejection is cached at most. The time is short, because the rejection may be due to charges of another
+ * request that are refunded a moment later, when another object rejects that request.
  */
 const DENIALS_LAST_US = 1_000_000;
 

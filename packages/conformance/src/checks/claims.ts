@@ -174,7 +174,8 @@ async function countsApart(probe: Probe): Promise<void> {
   const claims = [
     ...HOSTILE_KEYS.map((id) => [here, id] as const),
     ...subjects.map((subject) => [subject, 'id'] as const),
-    // Some of the names with one text are equal if a store joins key and id by its middle character, or by nothing.
+    // Some of the names made from one text are equal if a store joins key and id by the text's middle character, or by
+    // nothing.
     ...['a b', 'a:b', 'a}b', 'a\0b'].flatMap((text) => [
       [{ ...here, key: text }, 'c'] as const,
       [{ ...here, key: 'a' }, `${text.slice(1)}c`] as const,

@@ -139,7 +139,8 @@ async function keepsReserve(probe: Probe): Promise<void> {
   const subject = probe.fresh(makeLeasesRule(10, LEASE_US, 0.25));
   const takes = (from: number, to: number, critical: boolean): Promise<number> =>
     countTakes(probe, subject, from, to, critical);
-  // An ordinary holder passes while fewer than 7.5 permits are held, so the eighth passes and the ninth does not.
+  // An ordinary holder passes while others of its kind hold fewer than 7.5 permits, so the eighth passes and the ninth
+  // does not.
   expectEqual('ordinary holders admitted', 8, await takes(0, 10, false));
   expectEqual('critical holders beside them', 2, await takes(10, 12, true));
   await probe.ask('put', subject, 1, lease(0));

@@ -35,8 +35,8 @@ function isSame(a: Step, b: Step): boolean {
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if two steps on one count can't be merged, if a claim is missing or
- * invalid, or if the rule of a `hold` has no penalty and is not a shaper's
+ * @throws SpillwayError `SPW_GROUP_INVALID` if two steps on one count can't be merged, if a claim is missing,
+ * invalid or not allowed, or if the rule of a `hold` has no penalty and is not a shaper's
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkStep(step);

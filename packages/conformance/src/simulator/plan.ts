@@ -327,8 +327,8 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
 }
 
 /**
- * About one job in five is aborted. Uses separate random numbers, because the rest of a seed's plan must stay as it was
- * before aborts were added.
+ * About one job in five is aborted, unless it starts before that. Uses separate random numbers, because the rest of a
+ * seed's plan must stay as it was before aborts were added.
  */
 function jobAt(atUs: number): { abortUs: number | undefined; holdUs: number } {
   const random = new Random(atUs + 2 ** 25);

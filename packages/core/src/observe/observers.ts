@@ -130,6 +130,7 @@ function eventOf(decision: Decision, mode: Mode): DecisionEvent {
     remaining: decision.remaining,
     retryAfterMs: decision.retryAfterMs,
     resetMs: decision.resetMs,
+    over: decision.over,
     policy: decision.policy,
     signal: decision.signal,
     priority: decision.priority,

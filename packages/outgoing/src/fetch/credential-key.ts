@@ -3,7 +3,7 @@ import type { WebRequest } from '@spillway/core/fetch';
 
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
-/** This length is enough to distinguish the credentials of one process. */
+/** This length is enough to distinguish the credentials that a fleet uses. */
 const HASH_BYTES = 8;
 
 declare const URL: new (url: string) => { readonly host: string };

@@ -37,8 +37,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly timeout?: Duration | undefined;
   /**
-   * The longest pause that a response can cause: 1 ms to 24 h. Values below the shaper's period are raised to it.
-   * Default `'1m'`.
+   * The longest pause that a response can cause: 1 ms to 24 h. Values below the shaper's period are raised to it, but
+   * not above 24 h. Default `'1m'`.
    */
   readonly maxPause?: Duration | undefined;
   /**

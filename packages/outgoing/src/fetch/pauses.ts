@@ -78,7 +78,7 @@ export class Pauses {
    * The delay of the last pause for a spent quota: the time from the response until the pause was stored. Initially 0.
    */
   private pauseLagMs = 0;
-  /** How long the store took to save the last pause; undefined before the first pause. */
+  /** How long the store took to save the last pause; undefined until it has saved one. */
   private storeMs: number | undefined;
 
   constructor(shaper: AnyShaper, options: PausesOptions) {
@@ -92,7 +92,8 @@ export class Pauses {
   }
 
   /**
-   * Pauses the key if the response is a rejection or shows a spent quota. A 503 pauses the host instead. Never throws.
+   * Pauses the key if the response is a rejection or shows a spent quota. A 503 pauses the host instead. Never
+   * rejects.
    */
   async handleResponse(
     key: string,

@@ -46,7 +46,7 @@ const MAX_LIMITS = 8;
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;
 
-/** The first margin, in periods. Each further rejection multiplies the margin by the factor. */
+/** The first margin, in periods. Each rejection while a margin applies multiplies it by the factor. */
 const FIRST_MARGIN = 1 / 4;
 const MARGIN_FACTOR = 4;
 

@@ -41,7 +41,7 @@ export function redirectedCall(call: Call, response: WebResponse, count: number)
   const { method, url } = call.request;
   const { status, headers } = response;
   if ((response as { readonly type?: unknown }).type === 'opaqueredirect') {
-    // This runtime hides the target of a redirect. Its `fetch` repeats a GET or HEAD and follows the redirect.
+    // This runtime hides the target of a redirect. So a GET or HEAD is sent again, and `fetch` follows its redirects.
     if (method === 'GET' || method === 'HEAD') return { ...call, followsRedirects: false };
     throw new TypeError(
       `a redirect of a ${method} cannot be followed: this fetch does not show it`,

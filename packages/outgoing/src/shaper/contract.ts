@@ -86,8 +86,8 @@ export interface ShaperStats {
   /** With `maxConcurrent`: jobs that run in all processes; null if the store does not answer. */
   readonly runningInFleet?: number | null;
   /**
-   * When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. The wait for a
-   * permit is not included.
+   * When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. Blocks by an
+   * operator and the wait for a permit are not included.
    */
   readonly nextStartMs: number | null;
   /** When the pause of the key ends, in milliseconds since the epoch; null without a pause. */
@@ -115,8 +115,8 @@ export interface Shaper<Pace extends string = never> {
   /** The window of the pace that {@link limit} describes, in milliseconds. */
   readonly windowMs: number;
   /**
-   * How many units may start at once after an idle time, in the pace that {@link limit} describes. No job can cost
-   * more.
+   * How many units may start at once after an idle time, in the pace that {@link limit} describes. No job can cost more
+   * units of that pace, unless a `plan` sets another burst for its key.
    */
   readonly burst: number;
   /**
@@ -155,8 +155,8 @@ export interface Shaper<Pace extends string = never> {
   ): Promise<T>;
   /**
    * How long a job of one unit and this priority would wait if it came now, in milliseconds. The result includes
-   * pauses, but not the wait for a permit, which is unknown. Infinity if the store does not answer and there is no
-   * fallback. Takes no slot.
+   * pauses, but no blocks by an operator, and not the wait for a permit, which is unknown. Infinity if the store does
+   * not answer and there is no fallback. Takes no slot.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /**

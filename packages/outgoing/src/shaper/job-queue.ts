@@ -31,8 +31,8 @@ import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots
 const SLACK_US = 1_000_000;
 
 /**
- * Without `maxConcurrent`: how long to wait at least after a rejection or a failure before asking the store again for
- * slots of accepted jobs.
+ * How long to wait before asking the store again for slots of accepted jobs, if it granted a slot inside a pause.
+ * Without `maxConcurrent`, also the shortest wait after a rejection or a failure.
  */
 const REFILL_PAUSE_US = 50_000;
 
@@ -46,8 +46,8 @@ const MAX_REFILL = 256;
 const CONTENDED_US = 1_000_000;
 
 /**
- * How long to wait before asking again for a slot that is not due yet. By then, several slots may be due, and one call
- * can get them.
+ * With `maxConcurrent`: how long to wait at least before asking again for a slot that is not due yet. By then, several
+ * slots may be due, and one call can get them.
  */
 const DUE_PAUSE_US = 25_000;
 
@@ -315,7 +315,7 @@ export class JobQueue {
     while (schedule.firstSlot && this.isVoidAt(schedule.firstSlot, nowUs)) {
       schedule.dropSlot(schedule.firstSlot);
     }
-    // No store grants slots this far ahead, so the clock of the store was set back.
+    // No store grants slots this far ahead, so its clock or this process's clock was set back.
     const latestUs = nowUs + this.paces.waitUs + SLACK_US;
     while (schedule.lastSlot && schedule.lastSlot.at.localUs > latestUs) {
       schedule.dropSlot(schedule.lastSlot);
@@ -535,8 +535,8 @@ export class JobQueue {
         this.hasGivenUp = false;
       } else {
         permit?.release();
-        // If the slot was only not due yet, the booking is kept. If a permit may have been granted, it was given back.
-        // Then the booking ends too, because a late release could also end a later permit with the same lease.
+        // If the store granted nothing, the booking is kept. If it may have granted a permit, that was given back. Then
+        // the booking ends too, because a late release could also end a later permit with the same lease.
         const isTaken = failure !== undefined || answers.every(({ allowed }) => allowed);
         if (!isTaken) this.booking ??= booking;
         else if (booking) permits.endBooking(key, booking.lease);

@@ -37,7 +37,7 @@ export class KeyPause {
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
     this.latencyUs = receivedUs - askedUs;
-    // The fallback tells of no pause if there is none, or if it had no room for it.
+    // The fallback reports no pause if there is none, or if it had no room to store one.
     if (!failure || pausedUntil) this.pausedUntil = pausedUntil;
     if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
   }

@@ -81,7 +81,10 @@ export interface SlotAnswer {
   readonly lacksPermit: boolean;
 }
 
-/** `kept`: the slot stays taken, because later slots of its key are taken. `unknown`: the store did not answer. */
+/**
+ * `kept`: the slot stays taken, because a later slot of its key is taken, or because it has passed. `unknown`: the
+ * store did not answer.
+ */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
 interface Question {

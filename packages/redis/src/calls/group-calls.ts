@@ -265,8 +265,8 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest one of its groups, so that no group is rejected too early. Groups of only such
- * steps as refunds and releases are left out, because they are never late.
+ * The deadline of a call: the latest one of its groups, so that no group is rejected too early. Groups that consist
+ * only of steps like refunds and releases are left out, because they are never late.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

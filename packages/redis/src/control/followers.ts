@@ -39,7 +39,7 @@ export class Following {
     this.trouble = trouble;
   }
 
-  /** Whether Redis has no entry of this process, although it had one. If so, Redis has probably lost all data. */
+  /** Whether Redis has no entry of this process, although Redis had one. If so, Redis has probably lost all data. */
   isMissing(isFound: boolean): boolean {
     return this.hasRoom && !isFound && !this.closed;
   }

@@ -24,8 +24,8 @@ export interface RedisControlOptions {
   /** The store's `prefix`. Default `'spw:'`. */
   readonly prefix?: string | undefined;
   /**
-   * Called once when Redis stops answering, when it has lost or replaced settings or has invalid ones, and for failed
-   * announcements. Default: a warning on the console.
+   * Called once when Redis stops answering. Also called if Redis has lost or replaced settings, or has invalid ones,
+   * and if an announcement or an offer of lost settings fails. Default: a warning on the console.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
@@ -54,8 +54,8 @@ export interface Restored {
 /**
  * The control that `redisControl` returns, like that of `memoryControl`. The promise of a change resolves when the
  * change is stored in Redis. This process then follows it, at the latest after its next poll. Promises reject for wrong
- * arguments, and with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. After these three, the change
- * may have been made.
+ * arguments or too many overrides, and with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. After
+ * these three, the change may have been made.
  */
 export interface RedisControl extends Control {
   /**
@@ -68,14 +68,17 @@ export interface RedisControl extends Control {
    * `only`, removes just the named ones. Settings of single keys stay (see `clearKey`).
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
-  /** Blocks a key. Write the key as the limiter counts it: an address is `@` and its canonical text. */
+  /**
+   * Rejects all requests of a key, unless the limiter is off or in shadow mode. Write the key as the limiter counts it:
+   * an address is `@` and its canonical text.
+   */
   block(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /** Lets a key pass: the limiter neither rejects nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /**
-   * Gives a key its own limits, which replace the declared and live limits of the limiter. Omitted numbers are as
-   * declared. With `*` as the limiter, only a factor can be set, and it applies to every limiter that has no limits for
-   * the key.
+   * Gives a key its own limits, which replace the limiter's live limits. Omitted numbers are as declared, or as in the
+   * key's plan. With `*` as the limiter, only a factor can be set, and it applies to every limiter that has no limits
+   * for the key.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
   /**
@@ -117,8 +120,8 @@ export interface RedisControl extends Control {
   /** Removes all live settings, including those that Redis has lost. The declared settings apply again. */
   clearAll(note: ChangeNote): Promise<void>;
   /**
-   * Writes back the live settings that Redis has lost, except expired ones. Of the revisions that processes still
-   * follow, the newest is used. `force` overwrites settings that were set after the loss. A change, such as `set`,
+   * Writes back the live settings that Redis has lost, except expired ones. Of the revisions that processes have
+   * offered, the newest is used. `force` overwrites settings that were set after the loss. A change, such as `set`,
    * restores lost settings too.
    */
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;

@@ -52,7 +52,7 @@ const READ_AT_ONCE = 10;
 
 /**
  * Publishes the rejected callers to Redis, where `spillway who` and `spillway top` read them. Each process makes at
- * most one call a second.
+ * most one call a second, except at shutdown.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -63,7 +63,7 @@ local function distinct()
       text = '1' .. sub(text, at + 1)
     end
     step.cut = last_of(text) > now + step.window
-    if step.cut then -- the clock went back: all items that count were added now
+    if step.cut then -- the clock went back: all items that count are dated now
       local items = { '1' }
       for from = 1, #text - 1, WIDTH do
         local _, shared = time_at(text, from)

@@ -7,7 +7,8 @@
 -- Three implementations charge a queue and must agree. If you change one, change all: this file, takes.lua, and
 -- packages/core/src/algorithms/queue.ts.
 --
--- Stored, format 1: a string `us:span`. `:pause` follows if there was one. If the instant is not a whole number of
+-- Stored, format 1: a string `us:span`. `us` is an instant, as in a bucket, and `span` is how far it may be ahead of
+-- now or of the end of a pause. `:pause` follows if there was one. If the instant is not a whole number of
 -- microseconds, `:pause:num:den` follows, with a pause of 0 if there was none.
 
 local function queue()
