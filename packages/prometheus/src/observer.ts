@@ -107,9 +107,9 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // How prom-client combines the values of node:cluster workers: gauges without labels, such as permits and breakers,
-    // are added. Of the others, such as loads, the highest value counts.
-    aggregator: metric.labels.length === 0 ? 'sum' : 'max',
+    // How prom-client combines the values of node:cluster workers: counts, such as permits, jobs and breakers, are added.
+    // Of fractions and loads, the highest value counts.
+    aggregator: /^(shed|brake|signal)/.test(metric.name) ? 'max' : 'sum',
     collect() {
       this.reset();
       this.remove({}); // prom-client adds a zero to a gauge without labels

@@ -160,15 +160,18 @@ describe('the observer for prom-client', () => {
     expect(await register.metrics()).toContain('spillway_breaker_open 0');
   });
 
-  it('adds up the permits of the workers of a cluster, and shows the worst of their loads', async () => {
+  it('adds up the permits and jobs of the workers of a cluster, and shows the worst of their loads', async () => {
     const workers = [0.2, 0.6].map((shedAmount) => {
       const { register, observer } = setUp();
       const shedder = { name: 'workers', shedAmount, brakeFraction: 0 };
-      observer.watch({ guards: [{ inProgress: 3 }], shedders: [shedder] });
+      const shaper = { name: 'mails', waiting: 2, running: 1 };
+      observer.watch({ guards: [{ inProgress: 3 }], shedders: [shedder], shapers: [shaper] });
       return register.getMetricsAsJSON();
     });
     const text = await AggregatorRegistry.aggregate(await Promise.all(workers)).metrics();
     expect(text).toContain('spillway_permits_in_progress 6');
+    expect(text).toContain('spillway_jobs_waiting{limiter="mails"} 4');
+    expect(text).toContain('spillway_jobs_running{limiter="mails"} 2');
     expect(text).toContain('spillway_shed_amount{limiter="workers"} 0.6');
   });
 
