@@ -107,8 +107,8 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // How prom-client combines the values of node:cluster workers: counts, such as permits, jobs and breakers, are added.
-    // Of fractions and loads, the highest value counts.
+    // How prom-client combines the values of node:cluster workers: counts, such as permits and jobs, are added. Of
+    // fractions and loads, the highest value counts.
     aggregator: /^(shed|brake|signal)/.test(metric.name) ? 'max' : 'sum',
     collect() {
       this.reset();
