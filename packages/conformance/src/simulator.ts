@@ -19,7 +19,7 @@ export interface Failure {
    * the plan of the seed.
    */
   readonly plan: Plan;
-  /** By the name of each broken law, a sentence about a violation. */
+  /** Maps the name of each broken law to a sentence about one violation. */
   readonly broken: ReadonlyMap<string, string>;
 }
 

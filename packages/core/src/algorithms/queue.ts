@@ -216,8 +216,14 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
 }
 
 /**
- * Prepares `state` for the rule: gives its instant the rule's denominator, and raises the instant to now or, during a
- * pause, to `leadUs` after its end. Returns whether the clock went back so far that the state was impossible.
+ * Prepares `state` for a step of the rule:
+ *
+ * - An expired state becomes the state of an unused key, with the instant `nowUs`.
+ * - The instant gets the rule's denominator. If the denominator changes, a fraction is rounded up to a microsecond.
+ * - If the clock went back so far that the state is impossible, the instant and the end of the pause are moved back.
+ * - During a pause, the instant is raised to at least `leadUs` after the end of the pause.
+ *
+ * Returns whether the instant or the end of the pause was moved back.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   if (restOf(state) <= nowUs) resetState(state, nowUs);

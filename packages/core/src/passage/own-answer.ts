@@ -27,8 +27,8 @@ export interface RejectedResponse {
 }
 
 /**
- * Runs `onRejected` for one rejected request. If the function sends no response, the default rejection is sent and a
- * fault is reported.
+ * Runs `onRejected` for one rejected request. If the function sends no response in time, the default rejection is sent
+ * and a fault is reported. If the function fails, its error goes to the app's error handler.
  */
 export class OwnAnswer {
   private isSettled = false;

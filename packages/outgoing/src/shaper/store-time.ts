@@ -3,7 +3,7 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Clocks drift and are adjusted, so an answer is used for 10 to 30 s, or longer if no newer one arrives. */
+/** Clocks drift and are adjusted, so an answer is used for only 10 to 20 s, or longer if answers are rare. */
 const MEMORY_US = 10_000_000;
 
 /** No store has so many servers at once. If more are known, most of them no longer exist, so all are dropped. */

@@ -10,7 +10,10 @@ import {
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
-/** Longer refill times are lowered to this one. Every bucket refills faster, so this changes no decision. */
+/**
+ * Longer refill times are lowered to this one. That changes no decision, because every bucket fills in less time than
+ * this, even from its deepest debt.
+ */
 const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {
