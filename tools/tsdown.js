@@ -5,6 +5,9 @@ import { defineConfig } from 'tsdown';
 /** Excludes declarations, which the same build creates. @param {string} id */
 const isCode = (id) => !/\.d\.[cm]?ts$/.test(id);
 
+/** Stack traces name functions. */
+const keepNames = { function: true, class: true };
+
 /**
  * @param {readonly string[]} entries files in `src`, without `.ts`
  * @param {readonly object[]} plugins of the bundler
@@ -18,17 +21,19 @@ export function library(entries, plugins = []) {
     platform: 'neutral',
     target: 'es2022',
     // Readers of node_modules find the doc comments in the declarations.
-    outputOptions: {
+    outputOptions: (options, format) => ({
+      ...options,
       comments: { jsdoc: false },
-      // Folds constants, because bundlers keep expressions that they cannot evaluate. Names, lines and statements stay.
+      // Folds constants, because bundlers keep expressions that they cannot evaluate. In ES modules names, lines and
+      // statements stay. Node 20.19 and bundlers load these; CommonJS, for Jest and older versions, is made small.
       minify: {
-        compress: { joinVars: false, sequences: false, keepNames: { function: true, class: true } },
-        mangle: false,
-        codegen: { removeWhitespace: false },
+        compress: { joinVars: false, sequences: false, keepNames },
+        mangle: format === 'cjs' && { toplevel: false, keepNames },
+        codegen: { removeWhitespace: format === 'cjs' },
       },
       // Code that several entries share is one file, because each file costs Node as much time as 20 kB of code.
       advancedChunks: { groups: [{ name: 'shared', test: isCode, minShareCount: 2 }] },
-    },
+    }),
     inputOptions: (options) => ({
       ...options,
       experimental: { attachDebugInfo: 'none' },
