@@ -25,7 +25,7 @@ export function library(entries, plugins = []) {
       ...options,
       comments: { jsdoc: false },
       // Folds constants, because bundlers keep expressions that they cannot evaluate. In ES modules names, lines and
-      // statements stay. Node 20.19 and bundlers load these; CommonJS, for Jest and older versions, is made small.
+      // statements stay. CommonJS, which only Jest loads on the versions of Node that we support, is made small.
       minify: {
         compress: { joinVars: false, sequences: false, keepNames },
         mangle: format === 'cjs' && { toplevel: false, keepNames },
