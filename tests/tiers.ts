@@ -226,16 +226,31 @@ export const ALONE = [
 ] as const;
 
 /**
- * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
- * mostly wait for a server that is gone to come back.
+ * Files of `ALONE` that run three at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * mostly wait for a server that is gone to come back, or for a lease to end.
  */
 export const WAITING = [
   'packages/cli/test/deadline.test.ts',
+  'packages/cloudflare/test/costs.test.ts',
+  'packages/cloudflare/test/failures.test.ts',
+  'packages/cloudflare/test/survival.test.ts',
+  'packages/cloudflare/test/worker.test.ts',
+  'packages/redis/test/connection.test.ts',
   'packages/redis/test/node-redis.test.ts',
   'tests/edge/lost-release.test.ts',
   'tests/edge/outage.test.ts',
   'tests/fleet/cli-on-sentinel.test.ts',
+  'tests/fleet/dead-shard.test.ts',
+  'tests/fleet/failover.test.ts',
   'tests/fleet/hung.test.ts',
+  'tests/fleet/idle.test.ts',
+  'tests/fleet/outage.test.ts',
+  'tests/fleet/reserve-first.test.ts',
+  'tests/issues/a-store-that-is-slow-is-not-waited-for.test.ts',
+  'tests/leases/one-call.test.ts',
+  'tests/leases/outage.test.ts',
+  'tests/leases/processes.test.ts',
+  'tests/leases/stopped.test.ts',
 ] as const;
 
 /** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
