@@ -7,6 +7,7 @@ import { Redis } from 'ioredis';
 import { describeOnEachServer } from 'spillway-testkit/redis';
 import { findRedis, findServers } from 'spillway-testkit/redis-process';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import setup from '../packages/testkit/src/redis-global-setup.js';
 
 const VARIABLE = 'SPILLWAY_REDIS_SERVER';
 
@@ -40,6 +41,21 @@ it('without it takes each server once, that of PATH first', () => {
   expect(servers[0]?.program ?? null).toBe(findRedis());
   expect(new Set(servers.map(({ name }) => name)).size).toBe(servers.length);
   for (const { program } of servers.slice(1)) expect(existsSync(program)).toBe(true);
+});
+
+it('installs none beside that of REDIS_URL', async () => {
+  tell(undefined);
+  const nowhere = { PATH: '/nowhere', REDIS_URL: 'redis://a:1', SPILLWAY_REQUIRE_REDIS: '' };
+  for (const [name, value] of Object.entries(nowhere)) vi.stubEnv(name, value);
+  const said = vi.spyOn(console, 'warn').mockReturnValue(undefined);
+  vi.spyOn(console, 'info').mockReturnValue(undefined);
+  vi.spyOn(process, 'getuid').mockReturnValue(0);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const provided: Record<string, unknown> = {};
+  const provide = (name: string, value: unknown) => void Object.assign(provided, { [name]: value });
+  await setup({ provide } as never);
+  expect(said).not.toHaveBeenCalled();
+  expect(provided).toMatchObject({ redisUrl: 'redis://a:1', redisProgram: null });
 });
 
 describeOnEachServer('is the server that it is called', (start) => {

@@ -2,7 +2,7 @@
 
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { exampleOf, repeat, runExample, serveExample } from './pages.js';
 import { stopClock } from './time.js';
 
@@ -18,9 +18,12 @@ describe('webhooks that come in', () => {
     },
     body,
   });
-  const open = async () => {
+  const open = async (failures = 0) => {
     const applied: unknown[] = [];
-    const apply = async (event: unknown, once: unknown) => void applied.push([event, once]);
+    const apply = async (event: unknown, once: unknown) => {
+      applied.push([event, once]);
+      if (applied.length <= failures) throw new Error('not applied');
+    };
     const page = exampleOf(PAGE, 'Webhooks that come in');
     return { applied, ...(await serveExample(page, { yours: { apply } })) };
   };
@@ -34,6 +37,17 @@ describe('webhooks that come in', () => {
     const unsigned = [{ method: 'POST' }, { method: 'POST', body: 'x' }, delivery('c', '{}', '')];
     for (const init of unsigned) expect((await ask('/hooks/provider', init)).status).toBe(401);
     expect(applied).toEqual([[{ n: 1 }, 'a']]);
+  });
+
+  it('are applied again, with the same key, if that failed', async () => {
+    vi.spyOn(console, 'error').mockReturnValue(undefined); // of Express
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { ask, applied } = await open(1);
+    const statuses = [];
+    for (let i = 0; i < 3; i += 1)
+      statuses.push((await ask('/hooks/provider', delivery('a'))).status);
+    expect(statuses).toEqual([500, 204, 204]);
+    expect(applied).toEqual(repeat(2, [{ n: 1 }, 'a']));
   });
 
   it('are accepted at a pace', async () => {

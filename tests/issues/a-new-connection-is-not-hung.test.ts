@@ -45,8 +45,7 @@ class Server implements RedisClient {
 describe('a connection', () => {
   fakeTime();
 
-  async function kindsOf(reconnect: boolean, isBack: boolean) {
-    const server = new Server();
+  async function kindsOf(reconnect: boolean, isBack: boolean, server = new Server()) {
     const values = redisStore(server, { reconnect }).values;
     const errors: unknown[] = [];
     const ask = async () => {
@@ -78,5 +77,10 @@ describe('a connection', () => {
 
   it('that answers nothing is ended once, where that is permitted', async () => {
     expect((await kindsOf(true, false)).server.reconnected).toBe(1);
+  });
+
+  it('that answers nothing is ended, also if the client has no advice', async () => {
+    const server = Object.defineProperty(new Server(), 'cure', { value: undefined });
+    expect((await kindsOf(true, false, server)).server.reconnected).toBe(1);
   });
 });

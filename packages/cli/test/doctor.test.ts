@@ -206,6 +206,11 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
     expect({ code, verdict: found['info']?.verdict }).toEqual({ code: 0, verdict: 'unknown' });
   });
 
+  it('measures the round trip without PING too', async () => {
+    const { code, found } = await look(await userWithout('ping'));
+    expect({ code, verdict: found['connection']?.verdict }).toEqual({ code: 0, verdict: 'ok' });
+  });
+
   it('tells that keys with the prefix are refused', async () => {
     const { code, found } = await look(await userWithout(), '--prefix', 'other:');
     expect(code).toBe(1);

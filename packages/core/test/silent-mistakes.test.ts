@@ -329,6 +329,21 @@ describe('a guard that receives no requests', () => {
     expect(lines[0]).toContain('SPW_GUARD_UNUSED');
   });
 
+  it('is missed although another one was missed before', async () => {
+    const { clock, lines, guardOf } = setUp();
+    guardOf('lost');
+    const asked = guardOf('asked');
+    clock.advance('10m');
+    await asked.admit(request());
+    guardOf('lost later');
+    clock.advance('10m');
+    await asked.admit(request());
+    expect(lines).toEqual([
+      expect.stringContaining('the guard of lost in'),
+      expect.stringContaining('the guard of lost later in'),
+    ]);
+  });
+
   it('is not missed if it had one request, was closed, is silenced, or is alone', async () => {
     const { clock, lines, guardOf } = setUp();
     await guardOf('once').admit(request());

@@ -87,7 +87,12 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     return describeModule(options, imports, {
       provide: SPILLWAY_OPTIONS,
       inject,
-      useFactory: useFactory as (...injected: unknown[]) => SpillwayOptions,
+      useFactory: async (...injected: never[]) => {
+        const made: SpillwayOptions & SpillwayModuleSettings = await useFactory(...injected);
+        if (made?.globalGuard === undefined) return made;
+        const where = 'set beside useFactory, not in the options that it returns';
+        throw mustBe('globalGuard', where, made.globalGuard);
+      },
     });
   }
 

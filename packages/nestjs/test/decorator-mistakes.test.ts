@@ -24,6 +24,14 @@ describe('a mistake', () => {
   const [[, { adapter }]] = PLATFORMS;
   const twice = { limit: 1, window: '1h' } as const;
 
+  it('of globalGuard in the options that useFactory returns fails before the app listens', async () => {
+    const useFactory = () => ({ limiters: [], globalGuard: false });
+    const app = create(adapter, { imports: [SpillwayModule.forRootAsync({ useFactory })] });
+    await expect(app.then((made) => made.init())).rejects.toThrow(
+      'globalGuard must be set beside useFactory, not in the options that it returns, got false',
+    );
+  });
+
   it('in the options of a decorator throws where it stands', () => {
     expect(() => RateLimit({ limit: 0, window: '1m' })).toThrow('SPW_LIMIT_INVALID');
     expect(() => ConcurrencyLimit({ limit: 1.5 })).toThrow('SPW_LIMIT_INVALID');

@@ -90,11 +90,12 @@ export function failedGroup(text: string): SpillwayError {
 }
 
 /** For a reply that the script cannot have sent. It is unknown whether anything was charged. */
-export function noReply(): SpillwayError {
+export function noReply(cause?: unknown): SpillwayError {
+  if (isSpillwayError(cause)) return cause;
   return new SpillwayError(
     'SPW_STORE_ERROR',
     'the reply is not one of the Spillway script: check for a proxy in front of Redis, or a client that changes replies',
-    { kind: 'reply' },
+    { cause, kind: 'reply' },
   );
 }
 

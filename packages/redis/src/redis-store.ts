@@ -137,7 +137,8 @@ export class Redis implements RedisStore {
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
     }
-    const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
+    const isWatched = reconnect === true || client.cure !== undefined;
+    const silence = isWatched ? new Silence(client, reconnect === true) : undefined;
     const transport = new Transport(client, silence);
     this.registry = new Registry(new LimiterScripts(transport, prefix), options.logger);
     const again = (group: Group) => this.batches.enqueue(group);

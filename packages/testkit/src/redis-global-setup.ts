@@ -21,23 +21,25 @@ declare module 'vitest' {
  * 3. a server installed with apt (as root on a Debian-like system, unless `SPILLWAY_NO_INSTALL` is set)
  *
  * If there is none, prints a warning, or throws if `SPILLWAY_REQUIRE_REDIS` is set. Tests that start their own servers
- * use 2 or 3, even if `REDIS_URL` is set.
+ * use 2, even if `REDIS_URL` is set; with `SPILLWAY_REQUIRE_REDIS`, 3 too.
  */
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
-  const program = findRedis() ?? installServer();
+  const url = process.env['REDIS_URL'];
+  const isRequired = Boolean(process.env['SPILLWAY_REQUIRE_REDIS']);
+  const program = findRedis() ?? (url && !isRequired ? null : installServer());
   const servers = program === null ? [] : findServers();
   project.provide('redisProgram', program);
   project.provide('redisServers', servers);
   console.info(`Servers: ${servers.map(({ name }) => name).join(', ') || 'none'}`);
-  if (process.env['REDIS_URL']) {
-    project.provide('redisUrl', process.env['REDIS_URL']);
+  if (url) {
+    project.provide('redisUrl', url);
     return undefined;
   }
   if (!program) {
     project.provide('redisUrl', null);
     const message =
       'No Redis: set REDIS_URL, or install redis-server or valkey-server. Tests that need it are skipped.';
-    if (process.env['SPILLWAY_REQUIRE_REDIS']) throw new Error(message);
+    if (isRequired) throw new Error(message);
     console.warn(`\n${'!'.repeat(100)}\n${message}\n${'!'.repeat(100)}\n`);
     return undefined;
   }

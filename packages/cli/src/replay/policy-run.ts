@@ -67,8 +67,6 @@ export class PolicyRun {
   }
 
   decide(entry: LogEntry): Promise<void> | undefined {
-    this.latest.caller = undefined;
-    this.longLatest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
     return first
       ? first.then(() => this.decideAt(1, entry, entry.spreadUs))
@@ -109,8 +107,10 @@ export class PolicyRun {
     const atUs = Math.max(this.latestUs[timing], stampUs);
     this.latestUs[timing] = atUs;
     this.now = { entry, atUs };
-    this.latest.isRejected = false;
-    this.longLatest.isRejected = false;
+    for (const verdict of [this.latest, this.longLatest]) {
+      verdict.caller = undefined;
+      verdict.isRejected = false;
+    }
     const decided = this.rehearsals[timing].decide(entry, atUs);
     const end = (): void => {
       if (this.latest.isRejected) this.rejected[timing] += 1;

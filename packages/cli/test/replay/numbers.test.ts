@@ -254,6 +254,21 @@ describe('a policy', () => {
     expect(report.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
   });
 
+  it('is compared by the caller of its first limiter, unless another one rejects', async () => {
+    const at = (ms: number, client: string, path: string) =>
+      combined(ms, client).replace('/things', path);
+    const log = [
+      at(0, '192.0.2.1', '/a'),
+      at(10_000, '192.0.2.2', '/b'),
+      at(10_000, '192.0.2.2', '/a'), // rejected by `path` if decided at the start of the second
+      at(11_000, '192.0.2.2', '/c'),
+    ];
+    const path = rateLimit({ name: 'path', limit: 1, window: '10500ms', key: (it) => it.path });
+    const compare = [rateLimit({ name: 'address', limit: 9, window: '1m' }), path];
+    const report = await replayed(log, { policy: perMinute(1), compare });
+    expect(report.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1 });
+  });
+
   it('is compared: those newly hit are listed by their rejections, and nobody else is', async () => {
     const hits = [3, 9, 5, 7];
     const log = hits.flatMap((count, at) => new Array(count).fill(combined(0, `192.0.2.${at}`)));

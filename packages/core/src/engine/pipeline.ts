@@ -37,8 +37,8 @@ export interface Decider {
   readonly name: string;
   readonly share?: number;
   readonly onStoreError?: OnStoreError | undefined;
-  /** What a rejection by a limit of 0 has instead of the reason `never` and the status of that reason. */
-  readonly atZero?: Partial<Decision> | undefined;
+  /** The members of a rejection that replace the defaults. The pipeline needs them for a limit of 0. */
+  readonly denial?: Partial<Decision> | undefined;
   decide(step: Step, answer: Answer): Decision;
 }
 
@@ -131,7 +131,7 @@ export class Pipeline<P extends Part> {
     // The limit of a plan can be 0.
     if (step.rule.limit === 0) {
       const denied = deniedDecision(limiter.name, part.mode, 'never', Infinity);
-      part.decision = { ...denied, ...limiter.atZero };
+      part.decision = { ...denied, ...limiter.denial };
     } else {
       this.decideByCache(part, limiter, step);
     }

@@ -57,6 +57,7 @@ export class Presence {
     first?.notices.tell(
       'SPW_GUARD_UNUSED',
       `no request reached the guard of ${guards} in 10 minutes, but other guards received some: mount guards before the routes that they limit`,
+      guards,
     );
   }
 }

@@ -144,7 +144,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
   }
 
   /** A capacity of 0 is caused by the service, not by the caller, and the capacity may rise at any time. */
-  get atZero(): Partial<Decision> | undefined {
+  get denial(): Partial<Decision> | undefined {
     const { reason } = this.of;
     return reason === 'capacity' ? { reason, retryAfterMs: this.hint() } : undefined;
   }

@@ -58,7 +58,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
    * The option `status`. It applies to rejections by the limit, including a limit of 0, but not to errors and blocked
    * keys.
    */
-  readonly atZero: Pick<Decision, 'status'> | undefined;
+  readonly denial: Pick<Decision, 'status'> | undefined;
   readonly onStoreError: StoredLimiter['onStoreError'];
   /** Set by a meter, which also sets {@link finish} and {@link complete}. */
   declare readonly begin: StoredLimiter<Raw>['begin'];
@@ -78,7 +78,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.mode = checkMode(options.mode);
     checkConstants(options);
     this.share = checkShare(options.share);
-    this.atZero = options.status ? { status: options.status } : undefined;
+    this.denial = options.status ? { status: options.status } : undefined;
     this.onStoreError = options.onStoreError;
     this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
     this.declared = this.variants.declared;
@@ -116,9 +116,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
     const decision = decideStep(this.name, step, answer, policy);
-    const { atZero } = this;
-    return atZero && decision.reason && decision.outcome !== 'error'
-      ? { ...decision, ...atZero }
+    const { denial } = this;
+    return denial && decision.reason && decision.outcome !== 'error'
+      ? { ...decision, ...denial }
       : decision;
   }
 

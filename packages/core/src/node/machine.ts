@@ -10,8 +10,7 @@ import type { TimedSignal } from './wait.js';
 export interface MachineSignalOptions {
   /**
    * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads with this
-   * name, of one machine and user, are measured together. With `directory`, all workers of that folder are measured
-   * together.
+   * name, of one machine and user, are measured together.
    */
   readonly name: string;
   /**
@@ -135,6 +134,8 @@ class SharedUtilization implements MachineSignal {
 class Folder {
   private readonly host: MachineHost;
   private readonly path: string;
+  /** Of the names of the group's files, because groups may share a folder. */
+  private readonly prefix: string;
   private readonly worker: string;
   private readonly roster: Roster;
   private isOpen = false;
@@ -144,6 +145,7 @@ class Folder {
   constructor(host: MachineHost, group: string, directory: string | undefined) {
     this.host = host;
     this.path = directory ?? `${host.temporary}/spillway-${host.uid ?? 'workers'}-${group}`;
+    this.prefix = `${group}.`;
     this.worker = `${host.pid}-${Math.floor(Math.random() * 2 ** 48).toString(16)}`;
     this.roster = new Roster(this.worker, host.isAlive);
   }
@@ -155,7 +157,10 @@ class Folder {
     const before = this.file;
     this.file = fileNameOf(this.worker, this.count, busy);
     await (before === undefined ? this.createFile(this.file) : this.rename(before, this.file));
-    const others = this.roster.see(await this.host.files.readdir(this.path), monotonicMs());
+    const { prefix } = this;
+    const files = (await this.host.files.readdir(this.path)).filter((it) => it.startsWith(prefix));
+    const names = files.map((it) => it.slice(prefix.length));
+    const others = this.roster.see(names, monotonicMs());
     for (const file of others.old) await this.removeFile(file);
     this.isOpen = true;
     return others;
@@ -195,6 +200,6 @@ class Folder {
   }
 
   private pathOf(file: string): string {
-    return `${this.path}/${file}`;
+    return `${this.path}/${this.prefix}${file}`;
   }
 }

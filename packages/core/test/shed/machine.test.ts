@@ -95,8 +95,8 @@ describe('machineSignal', () => {
     return path;
   }
 
-  function signalIn(directory: string) {
-    const signal = machineSignal({ name: 'test', directory });
+  function signalIn(directory: string, name = 'test') {
+    const signal = machineSignal({ name, directory });
     onTestFinished(() => signal.close());
     return signal;
   }
@@ -113,6 +113,17 @@ describe('machineSignal', () => {
     expect(other.read()).toBeUndefined();
     await until(() => one.workers === 1, 10_000);
     expect(readdirSync(directory)).toHaveLength(1);
+  });
+
+  it('counts only the workers of its name', async () => {
+    const directory = folder();
+    const [one, other] = [signalIn(directory), signalIn(directory)];
+    const third = signalIn(directory, 'test-2');
+    for (const signal of [one, other, third]) signal.read();
+    await until(() => one.workers === 2 && other.workers === 2, 10_000);
+    await until(() => third.workers > 0, 10_000);
+    expect(readdirSync(directory)).toHaveLength(3);
+    expect([one.workers, other.workers, third.workers]).toEqual([2, 2, 1]);
   });
 
   it('works again after its folder was removed', async () => {

@@ -1,8 +1,8 @@
-import type { Answer, Clock, Step } from '@spillway/core';
+import type { Answer, Clock, SpillwayError, Step } from '@spillway/core';
 import { isEnd, systemClock } from '@spillway/core/store';
 import type { Script } from '../codec/script.js';
 import { Encoder, LATE, type Result, readReply } from '../codec/wire.js';
-import { tooLate, unsent } from '../failures.js';
+import { noReply, tooLate, unsent } from '../failures.js';
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { ServerTime } from './server-time.js';
 import type { ScriptCall, Transport } from './transport.js';
@@ -213,13 +213,13 @@ class GroupCall implements ScriptCall {
     try {
       this.deliver(reply);
     } catch (error) {
-      failAll(this.groups, unsent(error));
+      failAll(this.groups, noReply(error)); // `unsent` would let callers send it again, and it may be charged
     }
   }
 
-  failCall(error: unknown): void {
+  failCall(error: SpillwayError): void {
     this.calls.ended();
-    failAll(this.groups, unsent(error));
+    failAll(this.groups, error);
   }
 
   private deliver(reply: unknown): void {

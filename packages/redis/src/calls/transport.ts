@@ -32,7 +32,7 @@ export interface ScriptCall {
   readonly args: string[];
   /** Must not throw. */
   takeReply(reply: unknown): void;
-  failCall(error: unknown): void;
+  failCall(error: SpillwayError): void;
 }
 
 export class Transport {
@@ -109,21 +109,20 @@ export class Transport {
   /** Sends immediately, whatever the client's state. */
   sendNow(call: ScriptCall, node: string): void {
     if (this.wasAway) this.reconnected();
+    const advice = this.silence?.sending(node);
+    if (advice) {
+      call.failCall(advice);
+      return;
+    }
     let sent: Promise<unknown>;
     try {
       // Wraps the result of a client that returns no promise, such as a stub.
       sent = Promise.resolve(this.client.evalsha(call.script.sha, call.keys, call.args));
     } catch (error) {
+      this.silence?.answered(node);
       call.failCall(unsent(error));
       return;
     }
-    const advice = this.silence?.sent(node);
-    if (advice) call.failCall(advice);
-    // The caller gets the advice as its error. The reply then only shows that the node is alive.
-    this.follow(sent, node, advice ? { ...call, takeReply: ignore, failCall: ignore } : call);
-  }
-
-  private follow(sent: Promise<unknown>, node: string, call: ScriptCall): void {
     sent.then(
       (reply) => {
         this.silence?.answered(node);
@@ -241,10 +240,10 @@ export class Silence {
   }
 
   /**
-   * Call this after sending to `node`. If an earlier check found the connection dead but did not reconnect, returns an
-   * error that says how to recover, at most once a minute.
+   * Call this before sending to `node`. If an earlier check found the connection dead but did not reconnect, returns an
+   * error that says how to recover, at most once a minute. Then don't send: the caller may send the call again.
    */
-  sent(node: string): SpillwayError | undefined {
+  sending(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();
     const connection = this.connectionOf(node);
     const { nextError } = connection;
@@ -259,7 +258,7 @@ export class Silence {
     return nextError;
   }
 
-  /** Call this when a call to `node` was answered, or lost with its connection. */
+  /** Call this when a call to `node` was answered, lost with its connection, or could not be sent. */
   answered(node: string): void {
     const connection = this.connections.get(node);
     if (connection) connection.unansweredSinceUs = 0;

@@ -39,7 +39,6 @@ export interface RedisClient {
   readonly cure?: string;
   /**
    * Closes the connection to a node immediately, so that the client opens a new one. A single server is called `''`.
-   * Dead connections are detected only if the client also has {@link cure}.
    */
   reconnect?(node: string): void;
 }

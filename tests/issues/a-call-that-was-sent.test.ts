@@ -1,0 +1,68 @@
+/**
+ * Some errors say that nothing was sent, so a settlement is sent again until it counts. Two of them were given to calls
+ * that had reached Redis: the advice about a hung connection, and the error of a reply that threw while it was read. A
+ * refund could then be applied twice.
+ */
+
+import type { Step } from '@spillway/core';
+import { makeRule } from '@spillway/core/store';
+import { type RedisClient, redisStore } from '@spillway/redis';
+import { fakeTime } from 'spillway-testkit';
+import { describe, expect, it, vi } from 'vitest';
+
+const rule = makeRule('fixed-window', 3, 60_000_000);
+
+function take(key: string): Step {
+  return { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true };
+}
+
+class Client implements RedisClient {
+  readonly state = 'ready';
+  readonly cure = 'set a timeout';
+  readonly coalesce = false;
+  readonly sent: string[] = [];
+  reply: Promise<unknown> = new Promise(() => undefined);
+
+  evalsha(_sha: string, [key]: string[]): Promise<unknown> {
+    this.sent.push(key as string);
+    return this.reply;
+  }
+
+  eval(): Promise<unknown> {
+    return this.reply;
+  }
+
+  onceChanged(): () => void {
+    return () => undefined;
+  }
+}
+
+describe('a call', () => {
+  fakeTime();
+
+  it('that fails with advice about a hung connection was not sent', async () => {
+    const client = new Client();
+    const store = redisStore(client);
+    const failed: [key: string, kind: string][] = [];
+    for (let i = 0; i < 40; i += 1) {
+      store.apply([take(`caller-${i}`)]).catch(({ kind }) => failed.push([`caller-${i}`, kind]));
+      await vi.advanceTimersByTimeAsync(100);
+    }
+    expect(failed).toEqual([[expect.any(String), 'hung']]);
+    expect(client.sent).toHaveLength(39);
+    expect(client.sent.some((key) => key.includes(`{${failed[0]?.[0]}}`))).toBe(false);
+  });
+
+  it('whose reply cannot be read may have been charged', async () => {
+    const client = new Client();
+    const cause = new TypeError('revoked');
+    const reply = Object.defineProperty([1, 2, 3], 1, {
+      get: () => {
+        throw cause;
+      },
+    });
+    client.reply = Promise.resolve(reply);
+    const error = { code: 'SPW_STORE_ERROR', kind: 'reply', cause };
+    await expect(redisStore(client).apply([take('ada')])).rejects.toMatchObject(error);
+  });
+});
