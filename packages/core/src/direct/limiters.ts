@@ -8,9 +8,13 @@ import type { Op, Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { checkModeAndShare, checkSettings } from './check-settings.js';
-import { checkDecision, DirectClient } from './direct-client.js';
-import type { KeyedPart } from './limit.js';
+import {
+  checkDecision,
+  checkModeAndShare,
+  checkSettings,
+  DirectClient,
+  type KeyedPart,
+} from './direct-client.js';
 import { LIMIT_OPTIONS, type LimitOptions } from './limiter-options.js';
 import {
   type AlternativeDecision,
@@ -91,13 +95,7 @@ class Several {
     );
     const made = declared.map((one) => this.client.limit(...one));
     this.limits = new NamedLimits(made);
-    this.client.tellOf(
-      made.map(({ name, mode }) => ({
-        name,
-        mode,
-        window: limits[name]?.window as LimitOptions['window'],
-      })),
-    );
+    this.client.tellOf(made);
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {

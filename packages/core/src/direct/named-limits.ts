@@ -6,7 +6,7 @@ import type { LimiterSettings } from '../contract/control.js';
 import type { Plan } from '../contract/request.js';
 import type { Items } from '../contract/rule.js';
 import type { Op } from '../contract/store.js';
-import { costIn, type KeyedPart, type Limit } from './limit.js';
+import { costIn, type KeyedPart, type Limit } from './direct-client.js';
 import type { LimitCosts } from './limiters-options.js';
 
 type CostOf = (name: string) => number | undefined;
