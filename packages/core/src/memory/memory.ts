@@ -1,6 +1,6 @@
 import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
-import type { Clock } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
 import type { Answer, Ask } from '../contract/ask.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
@@ -17,6 +17,17 @@ import {
   onShared,
 } from './overflow.js';
 import { Shelves } from './shelves.js';
+
+export const MAX_ENTRIES = 1_000_000;
+
+const memories = new WeakMap<Clock, Memory>();
+
+/** The memory that limiters without a store share, one for each clock. Each limiter object has separate counts. */
+export function sharedMemory(clock: Clock = systemClock): Memory {
+  const memory = memories.get(clock) ?? new Memory(clock, MAX_ENTRIES);
+  memories.set(clock, memory);
+  return memory;
+}
 
 export class Memory implements OneStepStore {
   readonly sync = true;
