@@ -4,7 +4,7 @@ import { SpillwayError } from '../base/errors.js';
 import { consoleLogger } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
-import type { Fault, Validate } from '../contract/observer.js';
+import type { Fault, Observer, Validate } from '../contract/observer.js';
 import { capacityOf, type Rule, sameRule } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import type { Policies, StoreLink } from '../contract/store-link.js';
@@ -32,6 +32,15 @@ export interface StoreClientOptions extends ResilienceOptions {
    * some, as with `{ SPW_WINDOW_SHORT: false }`.
    */
   readonly validate?: Validate | undefined;
+  /** Live settings: modes, shares, limits, blocked and allowed keys. Default: none. */
+  readonly control?: Control | undefined;
+  /**
+   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets at most one
+   * line per minute for each limiter and source, or for each kind of store error.
+   */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[] | undefined;
 }
 
 type Named = { readonly name: string };
