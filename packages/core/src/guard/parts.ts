@@ -17,7 +17,8 @@ import { Ending } from './guard-admission.js';
 import type { GuardOptions } from './guard-options.js';
 import { Presence } from './presence.js';
 import { Releases } from './releases.js';
-import { Asker, GuardPipeline, Modes, Questions } from './turn.js';
+import { SameKey } from './same-key.js';
+import { GuardPipeline, Questions } from './turn.js';
 
 export interface Parts<Raw> {
   readonly notices: Notices;
@@ -69,11 +70,15 @@ export function partsOf<Raw>(
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
-    return new Asker(
+    const isKeyed = limiter.kind === 'stored' && limiter.isKeyed === true;
+    return {
       limiter,
-      { ...context, countedAs, live: control, notices, store: client },
-      notices,
-    );
+      context: { ...context, countedAs, live: control, notices, store: client },
+      same:
+        isKeyed && notices.reports('SPW_KEY_CONSTANT')
+          ? new SameKey(limiter.name, notices)
+          : undefined,
+    };
   });
   return {
     notices,
@@ -81,7 +86,7 @@ export function partsOf<Raw>(
     client,
     releases,
     eventLoop: new Turns(),
-    questions: new Questions(askers, new Modes(options.mode, context), control, client),
+    questions: new Questions(askers, options.mode, context, control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
     ending: new Ending(limiters, releases, client.clock, context, timeoutMs, observers),
     presence: new Presence(client.store, client.clock, limiters, notices),
