@@ -158,7 +158,7 @@ function nothingKnown(steps: readonly Step[], error: unknown): readonly Answer[]
   return steps.map(() => ({ ...NOTHING_KNOWN, failure: error as Error }));
 }
 
-const NOTHING_KNOWN = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
+export const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
 function putOf(step: Step, answer: Answer): Step {
   const receipt = receiptOfStep(step, answer);
