@@ -7,15 +7,7 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Op, Step, SyncValues } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 import { LocalLink, type OneStepStore } from './local-link.js';
-import {
-  asLook,
-  keepingShared,
-  needsRoom,
-  noRoom,
-  OVERFLOW_COUNTS,
-  Overflow,
-  onShared,
-} from './overflow.js';
+import { keepingShared, needsRoom, noRoom, OVERFLOW_COUNTS, Overflow } from './overflow.js';
 import { Shelves } from './shelves.js';
 
 export const MAX_ENTRIES = 1_000_000;
@@ -146,27 +138,27 @@ export class Memory implements OneStepStore {
     isFull: boolean,
   ): Answer {
     const full = isFull || (count === undefined && this.overflows(nowUs, step.op));
-    if (shelf.alone) {
-      const fails = full && count === undefined && needsRoom(step);
-      return fails
-        ? noRoom(step, shelf, nowUs)
-        : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
+    const alone = shelf.alone === true;
+    if (full && count === undefined && (alone ? needsRoom(step) : this.forgivesUpTo)) {
+      // The key is not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
+      const ask: Step = needsRoom(step) ? { ...step, op: 'look' } : step;
+      const looked = shelf.step({ ask, nowUs, charge: false, mayGrow: false });
+      return alone ? noRoom(looked, step) : { ...looked, provisional: true };
     }
-    if (full && count === undefined && this.forgivesUpTo) {
-      // New keys are not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
-      const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
-      return { ...looked, provisional: true };
-    }
-    const isAlone = count !== undefined && step.rule.logic.merges;
+    const isAlone = alone || (count !== undefined && step.rule.logic.merges);
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
       ? this.performShared(step, shelf, count, shared.shelfFor(step.rule), nowUs, charge, full)
-      : shelf.step({ ask: step, nowUs, charge, mayGrow: !full, count });
+      : shelf.step({ ask: step, nowUs, charge, mayGrow: alone || !full, count });
   }
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is renewed and released in the count
    * that granted it. The limit applies to the permits in the key's own count and in the shared count together.
+   *
+   * Limiters with the same algorithm use the same shared counts: if an app creates a limiter for each request, separate
+   * counts would fill the memory. Each calendar has separate shared counts, because a daily limit would reset the count
+   * of a monthly one after a day.
    */
   private performShared(
     step: Step,
@@ -177,28 +169,21 @@ export class Memory implements OneStepStore {
     charge: boolean,
     full: boolean,
   ): Answer {
-    const there = onShared(step, this.placeOf(step));
+    const { rule, limiter, key } = step;
+    const place = this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS);
+    const there = { ...step, limiter: rule.logic.declared(rule).algorithm, key: `${place}` };
     const other = shared.find(there, nowUs);
     const isShared = full || (other !== undefined && shared.holds?.(other, there) === true);
-    const answer = isShared
-      ? shared.step({
-          ask: keepingShared(there),
-          nowUs,
-          charge,
-          mayGrow: false,
-          count: other,
-          other: count,
-        })
-      : shelf.step({
-          ask: count ? step : keepingShared(step),
-          nowUs,
-          charge,
-          mayGrow: true,
-          count,
-          other,
-        });
-    const expiresUs = (isShared ? shared : shelf).expiresAtUs(step.rule, answer);
-    return this.overflow.noted(step, answer, isShared, expiresUs);
+    const on = isShared ? shared : shelf;
+    const answer = on.step({
+      ask: isShared ? keepingShared(there) : count ? step : keepingShared(step),
+      nowUs,
+      charge,
+      mayGrow: !isShared,
+      count: isShared ? other : count,
+      other: isShared ? count : other,
+    });
+    return this.overflow.noted(step, answer, isShared, on.expiresAtUs(rule, answer));
   }
 
   private overflows(nowUs: number, op?: Op): boolean {
@@ -207,10 +192,6 @@ export class Memory implements OneStepStore {
     this.own.reclaim(nowUs);
     this.overflow.reclaim(nowUs);
     return this.own.size >= most;
-  }
-
-  private placeOf({ limiter, key }: Step): string {
-    return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 }
 

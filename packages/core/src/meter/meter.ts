@@ -277,13 +277,7 @@ function keyOf<Raw>(request: LimitRequest<Raw>): object {
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-function checkGuarded({
-  key,
-  refundIf,
-}: {
-  readonly key?: unknown;
-  readonly refundIf?: unknown;
-}): void {
+function checkGuarded({ key, refundIf }: Parameters<MeterHooks['inGuard']>[0]): void {
   if (typeof key !== 'function') throw mustBe('key', 'a function, beside a cost of a meter', key);
   if (refundIf !== undefined) {
     throw mustBe('refundIf', 'left out beside a cost of a meter, which settles', refundIf);
