@@ -187,7 +187,7 @@ export class Questions<Raw> {
   ): void {
     const { context } = asker;
     try {
-      if (isDecision(question)) {
+      if ('outcome' in question) {
         turn.decision = question;
         return;
       }
@@ -219,10 +219,6 @@ export class Questions<Raw> {
     this.context.fault({ limiter, source: 'mode', error });
     return 'enforce'; // a mistake must not switch a limit off
   }
-}
-
-function isDecision(question: Step | Decision): question is Decision {
-  return 'outcome' in question;
 }
 
 function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {

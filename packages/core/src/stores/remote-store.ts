@@ -37,11 +37,11 @@ export function remoteStore<S extends Store>(store: S): S & Linked {
     throw mustBe('store', 'extensible: freeze it after remoteStore(store)', store);
   }
   // Enumerable, so that a spread of the store copies `link`, whose `this` is then the copy.
-  return Object.assign(store, { link: linkOf });
-}
-
-function linkOf(this: Store, user: StoreUser): RemoteLink {
-  return new RemoteLink(this, user);
+  return Object.assign(store, {
+    link(this: Store, user: StoreUser): StoreLink {
+      return new RemoteLink(this, user);
+    },
+  });
 }
 
 type Answers = readonly Answer[];
