@@ -59,7 +59,7 @@ export class DenialCache {
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;
   private swept = 0;
-  private kept = 0;
+  size = 0;
   private readonly clock: Clock;
   private readonly longestUs: number;
 
@@ -127,7 +127,7 @@ export class DenialCache {
   clear(): void {
     this.limiters.clear();
     for (const list of [this.rules, this.limiterNames, this.names, this.free]) list.length = 0;
-    this.kept = 0;
+    this.size = 0;
     this.givenBackUs.fill(this.clock.nowUs());
   }
 
@@ -141,7 +141,7 @@ export class DenialCache {
    */
   private cacheDenial(step: Step, answer: Answer, untilUs: number): void {
     this.forgetCount(step);
-    if (this.kept >= KEPT) this.makeRoom();
+    if (this.size >= KEPT) this.makeRoom();
     const { limiter, rule, cost } = step;
     const places = this.placesOf(limiter, countOf(step));
     const name = detached(this.shortKeyOf(step.key));
@@ -160,7 +160,7 @@ export class DenialCache {
     this.numbers[at + 2] = cost;
     rule.logic.denials?.write(answer, this.numbers, at + 3);
     places.set(name, place);
-    this.kept += 1;
+    this.size += 1;
   }
 
   private placesOf(limiter: string, code: string): Places {
@@ -176,7 +176,7 @@ export class DenialCache {
   }
 
   private placeOf(step: Step): number | undefined {
-    if (this.kept === 0) return undefined;
+    if (this.size === 0) return undefined;
     return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.shortKeyOf(step.key));
   }
 
@@ -194,7 +194,7 @@ export class DenialCache {
     this.rules[place] = undefined;
     this.names[place] = '';
     this.free.push(place);
-    this.kept -= 1;
+    this.size -= 1;
   }
 
   private dropOldest(codes: Map<string, Places>): void {
@@ -218,7 +218,7 @@ export class DenialCache {
    * never be requested again.
    */
   private sweep(): void {
-    for (let count = 0; count < SWEEP && this.kept > 0; count += 1) {
+    for (let count = 0; count < SWEEP && this.size > 0; count += 1) {
       this.swept = this.swept + 1 < this.rules.length ? this.swept + 1 : 0;
       if (this.rules[this.swept] && this.hasEnded(this.swept, this.nowUs())) this.drop(this.swept);
     }
