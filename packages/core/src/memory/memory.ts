@@ -1,12 +1,14 @@
+import { unanswered } from '../algorithms/decide.js';
 import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
 import { type Clock, systemClock } from '../base/clock.js';
+import { asError } from '../base/errors.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer, Ask } from '../contract/ask.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
-import type { Op, Step, SyncValues } from '../contract/store.js';
+import type { Op, Step, SyncStore, SyncValues } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
-import { LocalLink, type OneStepStore } from './local-link.js';
 import { keepingShared, needsRoom, noRoom, OVERFLOW_COUNTS, Overflow } from './overflow.js';
 import { Shelves } from './shelves.js';
 
@@ -21,7 +23,7 @@ export function sharedMemory(clock: Clock = systemClock): Memory {
   return memory;
 }
 
-export class Memory implements OneStepStore {
+export class Memory implements SyncStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
@@ -51,7 +53,7 @@ export class Memory implements OneStepStore {
   }
 
   link(): StoreLink {
-    return new LocalLink(this, Memory.prototype.apply);
+    return new LocalLink(this);
   }
 
   get size(): number {
@@ -198,4 +200,52 @@ export class Memory implements OneStepStore {
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';
+}
+
+class LocalLink implements StoreLink {
+  readonly clock: Clock;
+  private readonly store: Memory;
+  readonly giveBack: StoreLink['giveBack'] = this.ask;
+
+  constructor(store: Memory) {
+    this.store = store;
+    this.clock = store.clock;
+  }
+
+  askNow(step: Step): Answer | undefined {
+    const { store } = this;
+    // A test may have replaced `apply`, for example with a spy, which is then called instead.
+    if (store.apply !== Memory.prototype.apply) return undefined;
+    try {
+      return store.applyOne(step);
+    } catch {
+      return undefined;
+    }
+  }
+
+  soon<Value>(value: Value): Promise<Value> {
+    return Promise.resolve(value);
+  }
+
+  known(): undefined {}
+
+  ask<Value>(
+    steps: readonly Step[],
+    then: (answers: readonly Answer[]) => Eventually<Value>,
+  ): Eventually<Value> {
+    return then(this.renew(steps));
+  }
+
+  renew(steps: readonly Step[]): readonly Answer[] {
+    try {
+      return this.store.apply(steps);
+    } catch (error) {
+      const failure = asError(error);
+      return steps.map((step) => unanswered(step, failure));
+    }
+  }
+
+  forgetAll(): void {}
+
+  forgetReset(): void {}
 }
