@@ -14,7 +14,7 @@ import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
-import { remoteState } from '../src/stores/remote-store.js';
+import { remoteState } from '../src/stores/remote-state.js';
 
 /** The name of the limiter under which a breaker probes a store. */
 export const PROBE = '\u0001probe';

@@ -3,7 +3,7 @@
 import { createLimiter, rateLimit, type Step } from '@spillway/core';
 import { countOf, remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
-import { remoteState } from '../src/stores/remote-store.js';
+import { remoteState } from '../src/stores/remote-state.js';
 import { Remote, setUp } from './refusals-set-up.js';
 
 /** Two counts for each key: the same units at once, but they take different times to refill. */

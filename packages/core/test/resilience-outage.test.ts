@@ -15,7 +15,7 @@ import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Calls } from '../src/stores/calls.js';
 import { Fallback } from '../src/stores/fallback.js';
-import { remoteState } from '../src/stores/remote-store.js';
+import { remoteState } from '../src/stores/remote-state.js';
 import { lost, SETTINGS, setUp } from './breaker-set-up.js';
 
 describe('an outage', () => {

@@ -135,10 +135,7 @@ export class DenialCache {
     return this.clock.nowUs();
   }
 
-  /**
-   * @param untilUs the expiry by this process's clock, counted from the call, not from the answer, so that no entry lives
-   * too long
-   */
+  /** @param untilUs the expiry by our clock, counted from the call, not from the answer, so no entry lives too long */
   private cacheDenial(step: Step, answer: Answer, untilUs: number): void {
     this.forgetCount(step);
     if (this.size >= KEPT) this.makeRoom();

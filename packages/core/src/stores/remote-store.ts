@@ -1,20 +1,14 @@
-import { type Clock, systemClock } from '../base/clock.js';
+import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
-import { type Eventually, isLater, Turns } from '../base/host.js';
+import { type Eventually, isLater, type Turns } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
-import type {
-  AskOptions,
-  BreakerSettings,
-  Linked,
-  StoreLink,
-  StoreUser,
-} from '../contract/store-link.js';
+import type { AskOptions, Linked, StoreLink, StoreUser } from '../contract/store-link.js';
 import { Calls, withDeadline } from './calls.js';
 import { checkStoreShape } from './check-store.js';
-import { CircuitBreaker } from './circuit-breaker.js';
-import { DenialCache } from './denial-cache.js';
-import { Fallback, FallbackCounters } from './fallback.js';
+import type { DenialCache } from './denial-cache.js';
+import { Fallback } from './fallback.js';
+import { type RemoteState, remoteState } from './remote-state.js';
 
 /**
  * Protects limits against a store that is slow, fails or returns invalid answers. It adds a timeout, a circuit breaker,
@@ -166,39 +160,4 @@ function learnt(
 function background(forUs: number | undefined): ApplyOptions | undefined {
   if (forUs === undefined) return undefined;
   return { deadlineUs: systemClock.nowUs() + forUs, background: true };
-}
-
-/** What all users of a remote store share, such as its breaker and denial cache. */
-class RemoteState {
-  readonly counters: FallbackCounters;
-  readonly denials: DenialCache | undefined;
-  readonly turns: Turns = new Turns();
-  private readonly store: Store;
-  private readonly clock: Clock;
-  private circuitBreaker: CircuitBreaker | undefined;
-
-  constructor(store: Store, clock: Clock | undefined) {
-    this.store = store;
-    this.clock = clock ?? systemClock;
-    this.counters = new FallbackCounters(this.clock);
-    this.denials = store.sync
-      ? undefined
-      : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
-  }
-
-  /** Returns the breaker that all users share. Only the settings of the first call are used. */
-  breaker(settings: BreakerSettings): CircuitBreaker {
-    this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
-    return this.circuitBreaker;
-  }
-}
-
-/** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
-const states = new WeakMap<Store, RemoteState>();
-
-/** Returns the shared state of a store. Only the `clock` of the first call is used. */
-export function remoteState(store: Store, clock?: Clock): RemoteState {
-  const state = states.get(store) ?? new RemoteState(store, clock);
-  states.set(store, state);
-  return state;
 }

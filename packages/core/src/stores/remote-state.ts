@@ -1,0 +1,43 @@
+/** State that all users of a remote store share, such as its breaker and denial cache: one record per store. */
+
+import { type Clock, systemClock } from '../base/clock.js';
+import { Turns } from '../base/host.js';
+import type { Store } from '../contract/store.js';
+import type { BreakerSettings } from '../contract/store-link.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import { DenialCache } from './denial-cache.js';
+import { FallbackCounters } from './fallback.js';
+
+export class RemoteState {
+  readonly counters: FallbackCounters;
+  readonly denials: DenialCache | undefined;
+  readonly turns: Turns = new Turns();
+  private readonly store: Store;
+  private readonly clock: Clock;
+  private circuitBreaker: CircuitBreaker | undefined;
+
+  constructor(store: Store, clock: Clock | undefined) {
+    this.store = store;
+    this.clock = clock ?? systemClock;
+    this.counters = new FallbackCounters(this.clock);
+    this.denials = store.sync
+      ? undefined
+      : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
+  }
+
+  /** Returns the breaker that all users share. Only the settings of the first call are used. */
+  breaker(settings: BreakerSettings): CircuitBreaker {
+    this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
+    return this.circuitBreaker;
+  }
+}
+
+/** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
+const states = new WeakMap<Store, RemoteState>();
+
+/** Returns the shared state of a store. Only the `clock` of the first call is used. */
+export function remoteState(store: Store, clock?: Clock): RemoteState {
+  const state = states.get(store) ?? new RemoteState(store, clock);
+  states.set(store, state);
+  return state;
+}
