@@ -253,13 +253,13 @@ const groups: readonly Bug[] = [
     'if step.op <= 2 and not step.passes then',
   ]),
   bug('nothing rejects a group', MAIN, ['go = false', 'go = true']),
-  bug('a limit in shadow rejects', 'core/src/direct/limit.ts', [
+  bug('a limit in shadow rejects', 'core/src/direct/direct-client.ts', [
     "const binding = mode === 'enforce';",
     'const binding = true;',
   ]),
   bug(
     'every limit is in shadow',
-    'core/src/direct/limit.ts',
+    'core/src/direct/direct-client.ts',
     ["const binding = mode === 'enforce';", 'const binding = false;'],
     'LemmyNet/lemmy#4560',
   ),
@@ -491,7 +491,7 @@ const resilience: readonly Bug[] = [
     'askedUs + Math.min(Math.round(holdsMs * 1000) + 300_000, this.longestUs)',
   ]),
   bug('a cached rejection rejects cheaper requests', `${STORES}/denial-cache.ts`, [
-    'rule.logic.denials?.covers(step.cost, table.costOf(place))',
+    'denials.covers(step.cost, numbers[at + 2] as number)',
     'true',
   ]),
   bug('a refund leaves the cached rejection', `${STORES}/denial-cache.ts`, [
@@ -795,11 +795,11 @@ const outsiders: readonly Bug[] = [
       `this.counters.notePermits(steps);
     const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
-    const barred = this.bar(steps, options);
+    const barred = this.breaker?.bar(steps, options);
     if (!barred) return this.call(steps, then, options);`,
       `const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
-    const barred = this.bar(steps, options);
+    const barred = this.breaker?.bar(steps, options);
     if (!barred) return this.call(steps, then, options);
     this.counters.notePermits(steps);`,
     ]),

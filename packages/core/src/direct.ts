@@ -19,8 +19,7 @@ export { disregard, type Eventually, isThenable, outside, Turns } from './base/h
 export { newDigest } from './base/sha256.js';
 export { utf8Bytes } from './base/utf8.js';
 export type { Numbers as LiveNumbers } from './contract/control-link.js';
-export { DirectClient } from './direct/direct-client.js';
-export type { Limit } from './direct/limit.js';
+export { DirectClient, type Limit } from './direct/direct-client.js';
 export type { CostOptions } from './direct/limiter-options.js';
 export { newLeaseId } from './limits/lease-limiter.js';
 export { shortWindow } from './limits/limiter-notices.js';

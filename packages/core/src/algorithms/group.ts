@@ -72,16 +72,11 @@ function repeats(steps: readonly Step[]): boolean {
     const step = steps[i] as Step;
     for (let j = 0; j < i; j += 1) {
       const other = steps[j] as Step;
-      if (other.key === step.key && other.limiter === step.limiter && sameCount(other, step)) {
-        return true;
-      }
+      const isSameKey = other.key === step.key && other.limiter === step.limiter;
+      if (isSameKey && (other.rule === step.rule || countOf(other) === countOf(step))) return true;
     }
   }
   return false;
-}
-
-function sameCount(a: Step, b: Step): boolean {
-  return a.rule === b.rule || countOf(a) === countOf(b);
 }
 
 function checkStep(step: Step): void {

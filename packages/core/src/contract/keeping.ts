@@ -3,10 +3,10 @@
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
-import type { Decision, Mode, OnStoreError } from './decision.js';
+import type { Decision, OnStoreError } from './decision.js';
 import type { LimiterTurn, StepContext } from './limiter-turn.js';
 import type { Recorder, Recorders, StoredResponse } from './recorder.js';
-import type { Header, LimitRequest } from './request.js';
+import type { Header } from './request.js';
 import type { Step, Values } from './store.js';
 import type { LateValue, Upkeep } from './upkeep.js';
 
@@ -75,16 +75,12 @@ export interface KeeperParts {
   readonly others: readonly unknown[];
 }
 
-export interface ClaimTurn<Raw> {
+export interface ClaimTurn<Raw> extends Omit<LimiterTurn<Raw>, 'decision'> {
   readonly limiter: {
     readonly name: string;
     readonly onStoreError?: OnStoreError | undefined;
     readonly keeping?: Keeping<Raw> | undefined;
   };
-  readonly request: LimitRequest<Raw>;
-  readonly mode: Mode;
-  readonly step?: Step | undefined;
-  readonly answer?: Answer | undefined;
   readonly decision?: Decision | undefined;
   readonly settled?: Settled | undefined;
 }

@@ -10,9 +10,14 @@ import type { Op, Store } from '../contract/store.js';
 import type { StoreErrorOptions } from '../limits/limiter-options.js';
 import { nameOf, ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { checkModeAndShare, checkSettings } from './check-settings.js';
-import { checkDecision, DirectClient } from './direct-client.js';
-import { costIn, type Limit } from './limit.js';
+import {
+  checkDecision,
+  checkModeAndShare,
+  checkSettings,
+  costIn,
+  DirectClient,
+  type Limit,
+} from './direct-client.js';
 import {
   type CostOptions,
   type GroupDecision,
@@ -95,7 +100,7 @@ class Keyed {
     this.limit = this.client.limit(this.name, this.rule, options);
     this.isPlain = this.limit.isPlain && !this.rule.logic.complete;
     metered?.extend(this, this.limit, this.client);
-    this.client.tellOf([{ name: this.name, window: options.window, mode: this.limit.mode }]);
+    this.client.tellOf([this.limit]);
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {

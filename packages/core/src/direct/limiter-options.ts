@@ -1,9 +1,8 @@
 import type { NamesOf } from '../base/option-names.js';
 import type { BillingPeriod } from '../contract/calendar.js';
-import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { MeteredCost, Reservation } from '../contract/metered-cost.js';
-import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { DecisionEvent } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import type { Items, Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
@@ -65,17 +64,8 @@ export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions
   readonly store?: S | undefined;
   /** This process's share of the limit with `onStoreError: 'local'`, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;
-  /** Live settings: modes, shares, limits, blocked and allowed keys. Default: none. */
-  readonly control?: Control | undefined;
   /** Called for every decision except those of `peek`. Hash the key before you log it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
-  /**
-   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets at most one
-   * line per minute for each limiter and source, or for each kind of store error.
-   */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
-  readonly observers?: readonly Observer[] | undefined;
 }
 
 export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {

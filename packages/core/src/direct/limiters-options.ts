@@ -5,7 +5,13 @@ import type { Header, Plan } from '../contract/request.js';
 import type { Items, Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
-import type { CostOptions, KeyedLimiterOptions, Timely } from './limiter-options.js';
+import {
+  type CostOptions,
+  type GroupDecision,
+  type KeyedLimiterOptions,
+  SETTINGS,
+  type Timely,
+} from './limiter-options.js';
 
 /** A key for each limit to check, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
@@ -34,32 +40,16 @@ export interface LimitersOptions<S extends Store> extends KeyedLimiterOptions<S>
   readonly headers?: RateLimitHeaders | undefined;
 }
 
-export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = {
-  store: 1,
-  storeTimeout: 1,
-  onStoreError: 1,
-  localShare: 1,
-  control: 1,
-  breaker: 1,
-  denialCache: 1,
-  clock: 1,
-  logger: 1,
-  validate: 1,
-  onDecision: 1,
-  onFault: 1,
-  observers: 1,
-  headers: 1,
-};
+export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = /* @__PURE__ */ Object.assign(
+  {},
+  SETTINGS,
+  { headers: 1 } as const,
+);
 
 /** One decision by several limits. */
-export interface LimitersDecision<Name extends string> {
+export interface LimitersDecision<Name extends string> extends Pick<GroupDecision, 'binding'> {
   /** Whether all limits pass. If not, `consume` has charged none. */
   readonly allowed: boolean;
-  /**
-   * The rejection with the longest wait. Rejections with status 503 count only if there are no others. Without a
-   * rejection, the decision with the least `remaining`.
-   */
-  readonly binding: Decision;
   /**
    * One decision for each limit in the call, by name. If `consume` rejects a key without calling the store, such as a
    * blocked key, the limits that need the store are `skipped`.

@@ -1,16 +1,26 @@
+import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkObject, checkOptions } from '../base/check-shapes.js';
-import { checkName, isPlainObject } from '../base/checks.js';
-import { mustBe } from '../base/errors.js';
+import { checkCost, checkName, isPlainObject } from '../base/checks.js';
+import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
+import type { BillingPeriod } from '../contract/calendar.js';
+import type { LimiterSettings } from '../contract/control.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
-import type { Rule } from '../contract/rule.js';
+import type { Plan } from '../contract/request.js';
+import type { Items, Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import type { MemoryStore } from '../memory/memory-store.js';
-import { checkModeAndShare, checkSettings } from './check-settings.js';
-import { checkDecision, DirectClient } from './direct-client.js';
-import type { KeyedPart } from './limit.js';
+import {
+  checkDecision,
+  checkModeAndShare,
+  checkSettings,
+  costIn,
+  DirectClient,
+  type KeyedPart,
+  type Limit,
+} from './direct-client.js';
 import { LIMIT_OPTIONS, type LimitOptions } from './limiter-options.js';
 import {
   type AlternativeDecision,
@@ -20,7 +30,6 @@ import {
   type LimitersDecision,
   type LimitersOptions,
 } from './limiters-options.js';
-import { NamedLimits } from './named-limits.js';
 
 /**
  * Creates several limits that decide together, without HTTP. `consume` charges all limits in the call or none of them,
@@ -64,11 +73,20 @@ const SECOND = ['its second argument', LIMITERS_OPTIONS] as const;
 
 type Costs = LimitCosts<string>;
 type Group = LimitersDecision<string>;
+type CostOf = (name: string) => number | undefined;
+
+interface Asked {
+  readonly costOf: CostOf;
+  readonly plans: ReadonlyMap<string, Plan | null | undefined>;
+  readonly periods: ReadonlyMap<string, BillingPeriod | undefined>;
+  readonly items: ReadonlyMap<string, Items>;
+  readonly settings: ReadonlyMap<string, LimiterSettings | undefined>;
+}
 
 class Several {
   readonly rules: Readonly<Record<string, Rule>>;
   private readonly client: DirectClient;
-  private readonly limits: NamedLimits;
+  private readonly limits: ReadonlyMap<string, Limit>;
   private readonly headers: RateLimitHeaders | undefined;
 
   constructor(limits: Readonly<Record<string, LimitOptions>>, settings: LimitersOptions<Store>) {
@@ -90,14 +108,8 @@ class Several {
       settings,
     );
     const made = declared.map((one) => this.client.limit(...one));
-    this.limits = new NamedLimits(made);
-    this.client.tellOf(
-      made.map(({ name, mode }) => ({
-        name,
-        mode,
-        window: limits[name]?.window as LimitOptions['window'],
-      })),
-    );
+    this.limits = new Map(made.map((limit) => [limit.name, limit]));
+    this.client.tellOf(made);
   }
 
   consume(keys: unknown, options?: Costs): Eventually<Group> {
@@ -113,7 +125,7 @@ class Several {
   }
 
   consumeFirst(given: unknown, options?: Costs): Eventually<AlternativeDecision<string>> {
-    return this.takeFirst(this.limits.alternatives(given, options), []);
+    return this.takeFirst(this.alternatives(given, options), []);
   }
 
   private takeFirst(
@@ -122,7 +134,10 @@ class Several {
   ): Eventually<AlternativeDecision<string>> {
     const at = rejected.length;
     const parts = alternatives[at];
-    if (!parts) return { ...soonest(rejected), alternative: -1 };
+    if (!parts) {
+      const soonest = rejected.reduce((best, one) => (waitOf(one) < waitOf(best) ? one : best));
+      return { ...soonest, alternative: -1 };
+    }
     // One call for each alternative: choosing in one call would need 1,500 more lines in the stores.
     return this.client.decide(parts, 'take', (decisions, allowed) => {
       const group = this.groupOf(parts, decisions, allowed);
@@ -135,7 +150,7 @@ class Several {
     checkDecision(decision);
     const { decisions } = decision;
     if (!isPlainObject(decisions)) throw mustBe('decision', 'what consume() returns', decision);
-    const costOf = this.limits.costs(options, Object.keys(decisions));
+    const costOf = this.costs(options, Object.keys(decisions));
     const given = Object.entries(decisions);
     // Check all decisions before the first refund, because a refund can't be repeated.
     for (const [, one] of given) checkDecision(one);
@@ -145,7 +160,7 @@ class Several {
   }
 
   private decideAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {
-    const parts = this.limits.parts(op, keys, options);
+    const parts = this.parts(op, keys, options);
     return this.client.decide(parts, op, (decisions, allowed) =>
       this.groupOf(parts, decisions, allowed),
     );
@@ -163,10 +178,89 @@ class Several {
     const decided = parts.map(({ mode }, at) => ({ mode, decision: decisions[at] as Decision }));
     return { ...group, headers: this.headers(decided, allowed ? undefined : binding) };
   }
-}
 
-function soonest(groups: readonly Group[]): Group {
-  return groups.reduce((best, group) => (waitOf(group) < waitOf(best) ? group : best));
+  private parts(op: Op, keys: unknown, options: Costs | undefined): readonly KeyedPart[] {
+    return this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
+  }
+
+  private alternatives(
+    given: unknown,
+    options: Costs | undefined,
+  ): readonly (readonly KeyedPart[])[] {
+    if (!Array.isArray(given) || given.length === 0) {
+      throw mustBe('alternatives', 'a list of at least one', given, 'SPW_ALTERNATIVES_INVALID');
+    }
+    if (given.length > MAX_STEPS) throw tooLarge();
+    const names = this.namesIn(given[0]);
+    const asked = this.asked(options, names);
+    // Not `given.map`, which skips the holes of a sparse array.
+    return Array.from(given, (keys: unknown, at) => {
+      const own = this.namesIn(keys);
+      if (own.length === names.length && own.every((name) => names.includes(name))) {
+        return this.partsWith('take', keys, asked);
+      }
+      throw new SpillwayError(
+        'SPW_ALTERNATIVES_INVALID',
+        `all alternatives must name the same limits: the first names ${names.join(', ')}, number ${at + 1} ${own.join(', ')}`,
+      );
+    });
+  }
+
+  private namesIn(keys: unknown): readonly string[] {
+    const names = isPlainObject(keys) ? Object.keys(keys) : [];
+    if (names.length === 0) {
+      const what = 'an object with a key for each limit to check';
+      throw mustBe('keys', what, keys, 'SPW_KEY_INVALID');
+    }
+    for (const name of names) if (!this.limits.has(name)) throw this.unknown(name);
+    return names;
+  }
+
+  private costs(options: Costs | undefined, names: readonly string[]): CostOf {
+    const cost = costIn(options);
+    if (!isPlainObject(cost)) {
+      if (cost !== undefined) checkCost(cost);
+      return () => cost;
+    }
+    const own = named<number | undefined>('cost', cost, names, 'SPW_COST_INVALID');
+    for (const units of own.values()) if (units !== undefined) checkCost(units);
+    return (name) => own.get(name);
+  }
+
+  private partsWith(
+    op: Op,
+    keys: unknown,
+    { costOf, plans, periods, items, settings }: Asked,
+  ): KeyedPart[] {
+    return Object.entries(keys as Readonly<Record<string, string>>).map(([name, key]) => {
+      const limit = this.limits.get(name) as Limit;
+      return limit.part(op, key, costOf(name), settings.get(name), {
+        cost: costOf(name),
+        plan: plans.get(name),
+        period: periods.get(name),
+        // Left out if not given: `distinct()` treats a missing item differently from undefined.
+        ...(items.has(name) && { item: items.get(name) }),
+      });
+    });
+  }
+
+  private asked(options: Costs | undefined, names: readonly string[]): Asked {
+    return {
+      costOf: this.costs(options, names),
+      plans: named('plan', options?.plan ?? {}, names, 'SPW_OPTION_INVALID'),
+      periods: named('period', options?.period ?? {}, names, 'SPW_OPTION_INVALID'),
+      items: named('item', options?.item ?? {}, names, 'SPW_OPTION_INVALID'),
+      settings: new Map(names.map((name) => [name, this.limits.get(name)?.settings()])),
+    };
+  }
+
+  private unknown(name: string): SpillwayError {
+    const known = [...this.limits.keys()].join(', ');
+    return new SpillwayError(
+      'SPW_KEY_INVALID',
+      `keys must name limits that exist (${known}), got ${show(name)}`,
+    );
+  }
 }
 
 /**
@@ -179,4 +273,18 @@ function waitOf({ decisions }: Group): number {
   );
   const wait = Math.max(...waits);
   return Number.isNaN(wait) ? Infinity : wait;
+}
+
+function named<Value>(
+  option: string,
+  given: Readonly<Record<string, Value>>,
+  names: readonly string[],
+  code: SpillwayErrorCode,
+): ReadonlyMap<string, Value> {
+  if (!isPlainObject(given)) throw mustBe(option, 'an object by the names of limits', given, code);
+  for (const name of Object.keys(given)) {
+    if (names.includes(name)) continue;
+    throw mustBe(option, `for limits in this call (${names.join(', ')})`, name, code);
+  }
+  return new Map(Object.entries(given));
 }

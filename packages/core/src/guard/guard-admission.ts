@@ -32,8 +32,8 @@ export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
   declare readonly replay: StoredResponse | undefined;
-  declare private readonly shared: Shared<Raw>;
-  declare private readonly turns: readonly DecidedTurn<Raw>[];
+  declare readonly shared: Shared<Raw>;
+  declare readonly turns: readonly DecidedTurn<Raw>[];
   declare private readonly startUs: number;
   declare private readonly nowMs: number;
   declare private toEnd: readonly DecidedTurn<Raw>[] | undefined;
@@ -105,15 +105,6 @@ export class GuardAdmission<Raw> implements Admission {
     return this.endTurns(end, false);
   }
 
-  /**
-   * Returns the name of a limiter whose count was charged twice: by this admission, and by `other` of another guard.
-   */
-  countedTwice(other: GuardAdmission<unknown>): string | undefined {
-    if (this.shared.client.store !== other.shared.client.store) return undefined;
-    const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
-    return twice?.limiter.name;
-  }
-
   private allHeaders(): readonly Header[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
@@ -131,9 +122,13 @@ export class GuardAdmission<Raw> implements Admission {
   }
 }
 
+/** Returns the name of a limiter whose count was charged twice: by the admissions of two guards. */
 export function countedTwice(one: object, other: object): string | undefined {
   const areOurs = one instanceof GuardAdmission && other instanceof GuardAdmission;
-  return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;
+  if (!areOurs || one.guard === other.guard) return undefined;
+  if (one.shared.client.store !== other.shared.client.store) return undefined;
+  const turns: readonly DecidedTurn<unknown>[] = one.turns;
+  return turns.find((turn) => other.turns.some((own) => chargesSame(own, turn)))?.limiter.name;
 }
 
 function chargesSame<Raw, Other>(one: DecidedTurn<Raw>, other: DecidedTurn<Other>): boolean {

@@ -1,10 +1,9 @@
 import type { Duration } from '../base/duration.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
-import type { Control } from '../contract/control.js';
 import type { Mode } from '../contract/decision.js';
 import type { Limiter } from '../contract/limiter.js';
-import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { DecisionEvent } from '../contract/observer.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { HeaderStyle } from '../http/response-writer.js';
@@ -21,8 +20,6 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly blockedStatus?: 403 | 429 | undefined;
   /** `enforce` (default), `shadow` or `off`. A limiter uses the weaker of this mode and its own. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** Live settings: modes, shares, limits, blocked and allowed keys. Default: none. */
-  readonly control?: Control | undefined;
   /**
    * `pass` (default) lets CORS preflights through uncounted, `count` treats them like other requests. Choose `count` if
    * handlers do work for `OPTIONS`.
@@ -41,13 +38,6 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
-  /**
-   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets at most one
-   * line per minute for each limiter and source, or for each kind of store error.
-   */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
-  readonly observers?: readonly Observer[] | undefined;
 }
 
 export const GUARD_OPTIONS: NamesOf<GuardOptions> = {

@@ -1,10 +1,8 @@
 import { Turns } from '../base/host.js';
-import type { Control } from '../contract/control.js';
 import type { Keeper, Keeping } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
 import type { Observer } from '../contract/observer.js';
-import type { Policies } from '../contract/store-link.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { faultLogFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
@@ -17,7 +15,8 @@ import { Ending } from './guard-admission.js';
 import type { GuardOptions } from './guard-options.js';
 import { Presence } from './presence.js';
 import { Releases } from './releases.js';
-import { Asker, GuardPipeline, Modes, Questions } from './turn.js';
+import { SameKey } from './same-key.js';
+import { GuardPipeline, Questions } from './turn.js';
 
 export interface Parts<Raw> {
   readonly notices: Notices;
@@ -54,26 +53,36 @@ export function partsOf<Raw>(
     fault: (fault) => observers.fault(fault),
     callbackTimeoutMs: callbackTimeoutOf(options),
   };
-  const client = new StoreClient(options, observers, policiesOf(limiters, context));
-  const releases = new Releases(client);
-  const [keeping, ...others] = limiters.flatMap((limiter) =>
-    limiter.kind === 'stored' && limiter.keeping ? [limiter.keeping] : [],
+  const stored = limiters.filter((limiter) => limiter.kind === 'stored');
+  const policies = stored.map(
+    ({ name, onStoreError }) => [name, onStoreError ?? context.onStoreError] as const,
   );
+  const client = new StoreClient(options, observers, policies);
+  const releases = new Releases(client);
+  const [keeping, ...others] = stored.flatMap((limiter) => limiter.keeping ?? []);
   const timeoutMs = storeTimeoutOf(options) / 1000;
-  for (const limiter of limiters) announce(limiter, client, options.control);
+  for (const limiter of limiters) {
+    const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
+    if (rule) client.claim(limiter, rule);
+    options.control?.register?.(limiter.name, rule);
+  }
   const notices = new Notices(options);
   tellOfLimiters(notices, limiters, client.withoutStore);
   tellOfShadow(notices, options.mode, limiters);
-  if (!options.store && limiters.some(({ kind }) => kind === 'stored')) tellOfMissingStore(notices);
+  if (!options.store && stored.length > 0) tellOfMissingStore(notices);
   const control = options.control && linkTo(options.control, client, context);
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
-    return new Asker(
+    const isKeyed = limiter.kind === 'stored' && limiter.isKeyed === true;
+    return {
       limiter,
-      { ...context, countedAs, live: control, notices, store: client },
-      notices,
-    );
+      context: { ...context, countedAs, live: control, notices, store: client },
+      same:
+        isKeyed && notices.reports('SPW_KEY_CONSTANT')
+          ? new SameKey(limiter.name, notices)
+          : undefined,
+    };
   });
   return {
     notices,
@@ -81,7 +90,7 @@ export function partsOf<Raw>(
     client,
     releases,
     eventLoop: new Turns(),
-    questions: new Questions(askers, new Modes(options.mode, context), control, client),
+    questions: new Questions(askers, options.mode, context, control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
     ending: new Ending(limiters, releases, client.clock, context, timeoutMs, observers),
     presence: new Presence(client.store, client.clock, limiters, notices),
@@ -89,25 +98,4 @@ export function partsOf<Raw>(
     keeping,
     keeper: keeping?.keeper({ context, client, releases, storeTimeoutMs: timeoutMs, others }),
   };
-}
-
-function policiesOf<Raw>(
-  limiters: readonly Limiter<Raw>[],
-  { onStoreError }: StepContext,
-): Policies {
-  return limiters.flatMap((limiter) =>
-    limiter.kind === 'stored'
-      ? [[limiter.name, limiter.onStoreError ?? onStoreError] as const]
-      : [],
-  );
-}
-
-function announce<Raw>(
-  limiter: Limiter<Raw>,
-  client: StoreClient,
-  control: Control | undefined,
-): void {
-  const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
-  if (rule) client.claim(limiter, rule);
-  control?.register?.(limiter.name, rule);
 }

@@ -53,14 +53,10 @@ export class Releases {
     const endUs = clock.nowUs() + CLOSE_US;
     this.onDrain?.();
     await this.permits?.close(endUs);
-    await this.settled(endUs - clock.nowUs());
-  }
-
-  private async settled(forUs: number): Promise<void> {
     if (this.underWay.size === 0) return;
     let cancel = (): void => undefined;
     const late = new Promise<void>((resolve) => {
-      cancel = afterIdly(forUs / 1000, resolve);
+      cancel = afterIdly((endUs - clock.nowUs()) / 1000, resolve);
     });
     await Promise.race([Promise.all(this.underWay), late]);
     cancel();

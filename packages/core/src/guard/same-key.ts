@@ -29,11 +29,11 @@ export class SameKey {
     if (address !== undefined) this.addresses.add(address);
     this.requests += 1;
     if (this.addresses.size < ADDRESSES) return this.requests < REQUESTS;
-    this.notices.tell('SPW_KEY_CONSTANT', sentence(this.limiter), this.limiter);
+    this.notices.tell(
+      'SPW_KEY_CONSTANT',
+      `the key of limiter "${this.limiter}" was the same for ${ADDRESSES} addresses: return something that differs between callers, such as a user id`,
+      this.limiter,
+    );
     return false;
   }
-}
-
-function sentence(limiter: string): string {
-  return `the key of limiter "${limiter}" was the same for ${ADDRESSES} addresses: return something that differs between callers, such as a user id`;
 }

@@ -17,7 +17,7 @@ import type { Notices } from '../observe/notices.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 import type { GuardOptions } from './guard-options.js';
-import { SameKey } from './same-key.js';
+import type { SameKey } from './same-key.js';
 
 export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly limiter: Limiter<Raw>;
@@ -88,22 +88,11 @@ export function needsEnd<Raw>(
   return !answer.failure || answer.fallbackReceipt !== undefined;
 }
 
-export class Asker<Raw> {
+export interface Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  private same: SameKey | undefined;
-
-  constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
-    this.limiter = limiter;
-    this.context = context;
-    const isKeyed = limiter.kind === 'stored' && limiter.isKeyed === true;
-    if (isKeyed && notices.reports('SPW_KEY_CONSTANT'))
-      this.same = new SameKey(limiter.name, notices);
-  }
-
-  asksFor(key: string, request: LimitRequest<Raw>): void {
-    if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
-  }
+  /** Until the check has ended. */
+  same: SameKey | undefined;
 }
 
 /**
@@ -112,24 +101,27 @@ export class Asker<Raw> {
  */
 export class Questions<Raw> {
   private readonly askers: readonly Asker<Raw>[];
-  private readonly modes: Modes<Raw>;
+  private readonly guardMode: Per<Raw, Mode>;
+  private readonly context: StepContext;
   private readonly control: Control | undefined;
   private readonly client: StoreClient;
 
   constructor(
     askers: readonly Asker<Raw>[],
-    modes: Modes<Raw>,
+    guardMode: Per<Raw, Mode> | undefined,
+    context: StepContext,
     control: Control | undefined,
     client: StoreClient,
   ) {
     this.askers = askers;
-    this.modes = modes;
+    this.guardMode = guardMode ?? 'enforce';
+    this.context = context;
     this.control = control;
     this.client = client;
   }
 
   beginTurns(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
-    const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
+    const ofGuard = isExempt ? 'off' : this.resolveMode('', this.guardMode, request);
     const { askers } = this;
     return askers.length === 1
       ? [this.turnOf(askers[0] as Asker<Raw>, request, ofGuard)] // most guards have one
@@ -155,7 +147,8 @@ export class Questions<Raw> {
     const { limiter } = asker;
     if (ofGuard === 'off') return new Turn(limiter, request, 'off', undefined);
     const settings = this.control?.settingsOf(limiter.name);
-    const mode = this.modes.modeFor(limiter, settings, request, ofGuard);
+    const own = this.resolveMode(limiter.name, settings?.mode ?? limiter.mode, request);
+    const mode = own === 'off' || ofGuard === 'enforce' ? own : ofGuard;
     const turn = new Turn(limiter, request, mode, settings);
     if (mode !== 'off' && limiter.kind === 'stored') this.askLimiter(turn, limiter, asker);
     return turn;
@@ -194,12 +187,12 @@ export class Questions<Raw> {
   ): void {
     const { context } = asker;
     try {
-      if (isDecision(question)) {
+      if ('outcome' in question) {
         turn.decision = question;
         return;
       }
       const step = question;
-      asker.asksFor(step.key, turn.request);
+      if (asker.same && !asker.same.isLooking(step.key, turn.request)) asker.same = undefined;
       if (step.rule !== limiter.rule) this.client.note(limiter, step.rule);
       const { countedAs = step.limiter } = context;
       turn.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
@@ -213,10 +206,19 @@ export class Questions<Raw> {
     context.fault({ limiter: limiter.name, source: 'step', error });
     turn.decision = decisionOnStoreError(limiter, turn.mode, context);
   }
-}
 
-function isDecision(question: Step | Decision): question is Decision {
-  return 'outcome' in question;
+  private resolveMode(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
+    let error: unknown;
+    try {
+      const own = typeof mode === 'function' ? mode(request) : mode;
+      if (own === 'enforce' || own === 'shadow' || own === 'off') return own;
+      error = new Junk(limiter === '' ? 'mode of the guard' : `mode of limiter "${limiter}"`, own);
+    } catch (thrown) {
+      error = thrown;
+    }
+    this.context.fault({ limiter, source: 'mode', error });
+    return 'enforce'; // a mistake must not switch a limit off
+  }
 }
 
 function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {
@@ -243,43 +245,6 @@ export function isExempt<Raw>(
  */
 function isPreflight(request: LimitRequest): boolean {
   return Boolean(request.header('origin') && request.header('access-control-request-method'));
-}
-
-export class Modes<Raw> {
-  private readonly guardMode: Per<Raw, Mode>;
-  private readonly context: StepContext;
-
-  constructor(guardMode: Per<Raw, Mode> | undefined, context: StepContext) {
-    this.guardMode = guardMode ?? 'enforce';
-    this.context = context;
-  }
-
-  ofGuard(request: LimitRequest<Raw>): Mode {
-    return this.resolveMode('', this.guardMode, request);
-  }
-
-  modeFor(
-    limiter: Limiter<Raw>,
-    settings: LimiterSettings | undefined,
-    request: LimitRequest<Raw>,
-    ofGuard: Mode,
-  ): Mode {
-    const own = this.resolveMode(limiter.name, settings?.mode ?? limiter.mode, request);
-    return own === 'off' || ofGuard === 'enforce' ? own : ofGuard;
-  }
-
-  private resolveMode(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
-    let error: unknown;
-    try {
-      const own = typeof mode === 'function' ? mode(request) : mode;
-      if (own === 'enforce' || own === 'shadow' || own === 'off') return own;
-      error = new Junk(limiter === '' ? 'mode of the guard' : `mode of limiter "${limiter}"`, own);
-    } catch (thrown) {
-      error = thrown;
-    }
-    this.context.fault({ limiter, source: 'mode', error });
-    return 'enforce'; // a mistake must not switch a limit off
-  }
 }
 
 /** Adds to the decision pipeline what HTTP needs: local and custom limiters, and a warning about unknown addresses. */
@@ -319,15 +284,12 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
 
   private missAddress({ limiter: { name }, mode, request }: Turn<Raw>): void {
     if (request.missesAddress?.(mode === 'enforce')) return;
-    this.notices.tell('SPW_ADDRESS_UNKNOWN', unknownAddress(name), name);
+    this.notices.tell(
+      'SPW_ADDRESS_UNKNOWN',
+      `limiter "${name}" counts all callers without a known address as one: give it a key; behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1`,
+      name,
+    );
   }
-}
-
-function unknownAddress(limiter: string): string {
-  return (
-    `limiter "${limiter}" counts all callers without a known address as one: give it a key; ` +
-    'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1'
-  );
 }
 
 function decideStored(

@@ -85,7 +85,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     checkStoreError(options);
     this.onStoreError = options.onStoreError;
     this.hint = hints(options);
-    const leaseUs = leaseOf(options.lease);
+    const leaseUs = durationBetween('lease', options.lease ?? '60s', '1s', '24h');
     this.share = checkShare(options.share);
     const declared = { limit: of.limit };
     this.variants = new RuleVariants<Numbers>(
@@ -157,10 +157,6 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
   }
-}
-
-function leaseOf(lease: Duration = '60s'): number {
-  return durationBetween('lease', lease, '1s', '24h');
 }
 
 declare const crypto: { getRandomValues(array: Uint32Array): Uint32Array };

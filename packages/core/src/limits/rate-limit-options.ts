@@ -7,18 +7,17 @@ import type { Mode } from '../contract/decision.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { KeyOption, LimitRequest, Per, PerLater, PlanOption } from '../contract/request.js';
 import {
-  type Anchor,
   type CalendarWindow,
   capacityOf,
   type DistinctAlgorithm,
-  type Penalty,
   type RateAlgorithm,
   type Rule,
 } from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
+import type { RuleOptions } from './rule-options.js';
 
 /** Options of {@link rateLimit}. */
-export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
+export interface RateLimitOptions<Raw = unknown> extends RuleOptions, StoreErrorOptions {
   /**
    * Name in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters. Required with a store.
    * Default: the numbers, as in `100-per-1m`.
@@ -34,27 +33,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<Raw>;
-  /** For `tokenBucket` only: the most units at once, an integer from 1 to 1,000,000,000. Default: the limit. */
-  readonly burst?: number | undefined;
   /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
-  /**
-   * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's
-   * first request.
-   */
-  readonly anchor?: Anchor | undefined;
-  /**
-   * An imported `lockFor(['15m', '1h', '1d'])` locks a rejected key, longer each time. It implies `fixedWindow` with
-   * `anchor: 'first-request'`. Default: no penalty.
-   */
-  readonly penalty?: Penalty | undefined;
-  /**
-   * With `'allow'`, requests above the limit are counted and admitted, with `over: true` in their decisions. Only keys
-   * that a live setting blocks are rejected; `onStoreError: 'deny'` rejects nobody. Not for `slidingLog` and
-   * `distinct`, and not with `penalty`. A token bucket counts at most `limit` units beyond its burst. Default: requests
-   * above the limit are rejected.
-   */
-  readonly overage?: 'allow' | undefined;
   /** The HTTP status of requests above the limit. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**

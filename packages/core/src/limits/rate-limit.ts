@@ -156,15 +156,14 @@ function refunding<Raw>(
   limiter: string,
   refundIf: NonNullable<RateLimitOptions<Raw>['refundIf']>,
 ): (turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack {
-  return ({ request, step, answer }, outcome, context) => {
+  return ({ request, step: charged, answer }, outcome, context) => {
     const asking = { limiter, request, context };
-    const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
-      isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
+    const stepsIf = (verdict: unknown): readonly Step[] | undefined => {
+      if (!isYes(asking, 'refundIf', verdict)) return undefined;
+      const step = charged as Step;
+      return [{ ...step, op: 'put', receipt: receiptFrom(step.rule, answer as Answer, step.cost) }];
+    };
     const verdict = readOption(asking, 'refundIf', () => refundIf(request, outcome));
     return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
   };
-}
-
-function refundOf(step: Step, answer: Answer): Step {
-  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }

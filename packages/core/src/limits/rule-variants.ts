@@ -70,7 +70,9 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
       const text = `${units}\n${typeof window}${window}\n${typeof name}${name}`;
       const known = this.plans.get(text);
       if (known) return known;
-      if ((name ?? limit ?? window ?? burst) == null) throw new Junk(this.sourceOf(source), plan);
+      if ((name ?? limit ?? window ?? burst) == null) {
+        throw new Junk(`${source} of limiter "${this.name}"`, plan);
+      }
       const { numbers, rule: declared } = this.declared;
       declared.logic.checkPlan?.(plan);
       const own: Declared = {
@@ -100,10 +102,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
     this.policies.set(rule, policy);
     const local = numbers.limit === 0 ? rule : shareOf(rule, this.localShare);
     return { rule, local, policy, numbers, plan };
-  }
-
-  private sourceOf(source: string): string {
-    return `${source} of limiter "${this.name}"`;
   }
 }
 

@@ -4,9 +4,8 @@ import { type Clock, systemClock } from '../base/clock.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { SyncStore, SyncValues } from '../contract/store.js';
 import type { Linked } from '../contract/store-link.js';
-import { Memory } from './memory.js';
+import { MAX_ENTRIES, Memory } from './memory.js';
 import { MemoryValues, VALUE_BYTES } from './memory-values.js';
-import { MAX_ENTRIES } from './shared-memory.js';
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {

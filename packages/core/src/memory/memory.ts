@@ -1,24 +1,29 @@
+import { unanswered } from '../algorithms/decide.js';
 import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
-import type { Clock } from '../base/clock.js';
+import { type Clock, systemClock } from '../base/clock.js';
+import { asError } from '../base/errors.js';
+import type { Eventually } from '../base/host.js';
 import type { Answer, Ask } from '../contract/ask.js';
 import type { BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
-import type { Op, Step, SyncValues } from '../contract/store.js';
+import type { Op, Step, SyncStore, SyncValues } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
-import { LocalLink, type OneStepStore } from './local-link.js';
-import {
-  asLook,
-  keepingShared,
-  needsRoom,
-  noRoom,
-  OVERFLOW_COUNTS,
-  Overflow,
-  onShared,
-} from './overflow.js';
+import { keepingShared, needsRoom, noRoom, OVERFLOW_COUNTS, Overflow } from './overflow.js';
 import { Shelves } from './shelves.js';
 
-export class Memory implements OneStepStore {
+export const MAX_ENTRIES = 1_000_000;
+
+const memories = new WeakMap<Clock, Memory>();
+
+/** The memory that limiters without a store share, one for each clock. Each limiter object has separate counts. */
+export function sharedMemory(clock: Clock = systemClock): Memory {
+  const memory = memories.get(clock) ?? new Memory(clock, MAX_ENTRIES);
+  memories.set(clock, memory);
+  return memory;
+}
+
+export class Memory implements SyncStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
@@ -48,7 +53,7 @@ export class Memory implements OneStepStore {
   }
 
   link(): StoreLink {
-    return new LocalLink(this, Memory.prototype.apply);
+    return new LocalLink(this);
   }
 
   get size(): number {
@@ -135,27 +140,27 @@ export class Memory implements OneStepStore {
     isFull: boolean,
   ): Answer {
     const full = isFull || (count === undefined && this.overflows(nowUs, step.op));
-    if (shelf.alone) {
-      const fails = full && count === undefined && needsRoom(step);
-      return fails
-        ? noRoom(step, shelf, nowUs)
-        : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
+    const alone = shelf.alone === true;
+    if (full && count === undefined && (alone ? needsRoom(step) : this.forgivesUpTo)) {
+      // The key is not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
+      const ask: Step = needsRoom(step) ? { ...step, op: 'look' } : step;
+      const looked = shelf.step({ ask, nowUs, charge: false, mayGrow: false });
+      return alone ? noRoom(looked, step) : { ...looked, provisional: true };
     }
-    if (full && count === undefined && this.forgivesUpTo) {
-      // New keys are not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
-      const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
-      return { ...looked, provisional: true };
-    }
-    const isAlone = count !== undefined && step.rule.logic.merges;
+    const isAlone = alone || (count !== undefined && step.rule.logic.merges);
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
       ? this.performShared(step, shelf, count, shared.shelfFor(step.rule), nowUs, charge, full)
-      : shelf.step({ ask: step, nowUs, charge, mayGrow: !full, count });
+      : shelf.step({ ask: step, nowUs, charge, mayGrow: alone || !full, count });
   }
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is renewed and released in the count
    * that granted it. The limit applies to the permits in the key's own count and in the shared count together.
+   *
+   * Limiters with the same algorithm use the same shared counts: if an app creates a limiter for each request, separate
+   * counts would fill the memory. Each calendar has separate shared counts, because a daily limit would reset the count
+   * of a monthly one after a day.
    */
   private performShared(
     step: Step,
@@ -166,28 +171,21 @@ export class Memory implements OneStepStore {
     charge: boolean,
     full: boolean,
   ): Answer {
-    const there = onShared(step, this.placeOf(step));
+    const { rule, limiter, key } = step;
+    const place = this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS);
+    const there = { ...step, limiter: rule.logic.declared(rule).algorithm, key: `${place}` };
     const other = shared.find(there, nowUs);
     const isShared = full || (other !== undefined && shared.holds?.(other, there) === true);
-    const answer = isShared
-      ? shared.step({
-          ask: keepingShared(there),
-          nowUs,
-          charge,
-          mayGrow: false,
-          count: other,
-          other: count,
-        })
-      : shelf.step({
-          ask: count ? step : keepingShared(step),
-          nowUs,
-          charge,
-          mayGrow: true,
-          count,
-          other,
-        });
-    const expiresUs = (isShared ? shared : shelf).expiresAtUs(step.rule, answer);
-    return this.overflow.noted(step, answer, isShared, expiresUs);
+    const on = isShared ? shared : shelf;
+    const answer = on.step({
+      ask: isShared ? keepingShared(there) : count ? step : keepingShared(step),
+      nowUs,
+      charge,
+      mayGrow: !isShared,
+      count: isShared ? other : count,
+      other: isShared ? count : other,
+    });
+    return this.overflow.noted(step, answer, isShared, on.expiresAtUs(rule, answer));
   }
 
   private overflows(nowUs: number, op?: Op): boolean {
@@ -197,13 +195,57 @@ export class Memory implements OneStepStore {
     this.overflow.reclaim(nowUs);
     return this.own.size >= most;
   }
-
-  private placeOf({ limiter, key }: Step): string {
-    return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
-  }
 }
 
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';
+}
+
+class LocalLink implements StoreLink {
+  readonly clock: Clock;
+  private readonly store: Memory;
+  readonly giveBack: StoreLink['giveBack'] = this.ask;
+
+  constructor(store: Memory) {
+    this.store = store;
+    this.clock = store.clock;
+  }
+
+  askNow(step: Step): Answer | undefined {
+    const { store } = this;
+    // A test may have replaced `apply`, for example with a spy, which is then called instead.
+    if (store.apply !== Memory.prototype.apply) return undefined;
+    try {
+      return store.applyOne(step);
+    } catch {
+      return undefined;
+    }
+  }
+
+  soon<Value>(value: Value): Promise<Value> {
+    return Promise.resolve(value);
+  }
+
+  known(): undefined {}
+
+  ask<Value>(
+    steps: readonly Step[],
+    then: (answers: readonly Answer[]) => Eventually<Value>,
+  ): Eventually<Value> {
+    return then(this.renew(steps));
+  }
+
+  renew(steps: readonly Step[]): readonly Answer[] {
+    try {
+      return this.store.apply(steps);
+    } catch (error) {
+      const failure = asError(error);
+      return steps.map((step) => unanswered(step, failure));
+    }
+  }
+
+  forgetAll(): void {}
+
+  forgetReset(): void {}
 }

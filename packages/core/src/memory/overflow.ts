@@ -2,8 +2,6 @@
 
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
-import type { Rule } from '../contract/rule.js';
-import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
@@ -55,20 +53,6 @@ export class Overflow {
   }
 }
 
-export function asLook(step: Step): Step {
-  return needsRoom(step) ? { ...step, op: 'look' } : step;
-}
-
-/**
- * Directs a step to a shared count. Limiters with the same algorithm use the same shared counts: if an app creates a
- * limiter for each request, separate counts would fill the memory. Each calendar has separate shared counts, because a
- * daily limit would reset the count of a monthly one after a day.
- */
-export function onShared(step: Step, place: string): Step {
-  const { rule } = step;
-  return { ...step, limiter: rule.logic.declared(rule).algorithm, key: place };
-}
-
 /**
  * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The `put`
  * of a permit stays, because the permit's id shows that it belongs to the key.
@@ -87,16 +71,8 @@ export function needsRoom({ op }: Step): boolean {
  * The answer to a claim for which the store has no room. The claim is rejected, because a claim that is not stored
  * protects nothing. With `onStoreError: 'allow'`, it is admitted.
  */
-export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
-  const failure = new SpillwayError(
-    'SPW_STORE_ERROR',
-    'the memory store is full: raise maxEntries',
-    {
-      kind: 'full',
-    },
-  );
-  const allowed = step.onStoreError === 'allow';
-  const ask: Step = { ...step, op: 'look' };
-  const looked = shelf.step({ ask, nowUs, charge: false, mayGrow: false });
-  return { ...looked, allowed, failure };
+export function noRoom(looked: Answer, { onStoreError }: Step): Answer {
+  const full = 'the memory store is full: raise maxEntries';
+  const failure = new SpillwayError('SPW_STORE_ERROR', full, { kind: 'full' });
+  return { ...looked, allowed: onStoreError === 'allow', failure };
 }

@@ -8,7 +8,7 @@ import type { Admission } from '../contract/admission.js';
 import type { Settling } from '../contract/limiter-turn.js';
 import type { MeteredCost, MeterHooks, Reservation } from '../contract/metered-cost.js';
 import type { LimitRequest } from '../contract/request.js';
-import { capacityOf, type Rule } from '../contract/rule.js';
+import { capacityOf } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type Extended, extendLimiter } from './direct.js';
 import { Resends } from './resends.js';
@@ -175,7 +175,10 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     };
     const metered: MeterHooks<Raw> = {
       makeRule(rule) {
-        if (declared === undefined && maxReserve !== undefined) checkMaxReserve(maxReserve, rule);
+        const most = capacityOf(rule);
+        if (declared === undefined && maxReserve !== undefined && maxReserve > most) {
+          throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);
+        }
         declared ??= rule.limit;
         return debt === undefined ? withDebt(rule, 1, 1) : withDebt(rule, debt, declared);
       },
@@ -277,22 +280,11 @@ function keyOf<Raw>(request: LimitRequest<Raw>): object {
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-function checkGuarded({
-  key,
-  refundIf,
-}: {
-  readonly key?: unknown;
-  readonly refundIf?: unknown;
-}): void {
+function checkGuarded({ key, refundIf }: Parameters<MeterHooks['inGuard']>[0]): void {
   if (typeof key !== 'function') throw mustBe('key', 'a function, beside a cost of a meter', key);
   if (refundIf !== undefined) {
     throw mustBe('refundIf', 'left out beside a cost of a meter, which settles', refundIf);
   }
-}
-
-function checkMaxReserve(maxReserve: number, rule: Rule): void {
-  const most = capacityOf(rule);
-  if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);
 }
 
 /**

@@ -154,9 +154,15 @@ export class Gate<Raw> {
   enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
     let earlier: readonly Admission[] | undefined;
     try {
-      earlier = earlierAdmissions(holder);
-      const before = earlier && admissionBefore(earlier, this.guard, this.notices);
+      earlier = Object.hasOwn(holder, ADMISSIONS) ? (holder as Holder)[ADMISSIONS] : undefined;
+      const before = earlier?.find(({ guard }) => guard === this.guard);
       if (before) {
+        const names = before.decisions.map(({ limiter }) => limiter).join(', ');
+        this.notices.tell(
+          'SPW_REGISTERED_TWICE',
+          `the guard of ${names} is mounted twice for one request, which was counted once: mount it once`,
+          names,
+        );
         exchange.decided?.(before);
         return finish(before, exchange);
       }
@@ -187,9 +193,13 @@ export class Gate<Raw> {
     } catch (error) {
       return this.excuse(error);
     }
-    return isLater(asked)
-      ? this.wait(asked, request, exchange, holder, seen)
-      : this.applyAdmission(asked, request, exchange, holder, seen, false);
+    if (!isLater(asked)) {
+      return this.applyAdmission(asked, request, exchange, holder, seen, false);
+    }
+    return asked.then(
+      (admission) => this.applyAdmission(admission, request, exchange, holder, seen, true),
+      (error) => this.excuse(error),
+    );
   }
 
   /** Turns on the warning about a guard that receives no requests. Call it for guards that apps mount themselves. */
@@ -222,26 +232,20 @@ export class Gate<Raw> {
     const passage = this.decide(request, exchange, holder);
     if (!this.notices.reports('SPW_COUNTED_TWICE')) return passage;
     const told = (value: Passage): Passage => {
-      noteCountedTwice(holder, this.notices);
+      const all = admissionsOf(holder);
+      const last = all.at(-1) as Admission;
+      for (const other of all.slice(0, -1)) {
+        const name = countedTwice(other, last);
+        if (name === undefined) continue;
+        this.notices.tell(
+          'SPW_COUNTED_TWICE',
+          `limiter "${name}" is in two guards that see the same request, and both charge the same count: remove it from one of them, or give the limits different names`,
+          name,
+        );
+      }
       return value;
     };
     return isLater(passage) ? passage.then(told) : told(passage);
-  }
-
-  private async wait(
-    asked: Promise<GuardAdmission<Raw>>,
-    request: GateRequest<Raw>,
-    exchange: Exchange,
-    holder: object,
-    seen: StoredExchange | undefined,
-  ): Promise<Passage> {
-    let admission: GuardAdmission<Raw>;
-    try {
-      admission = await asked;
-    } catch (error) {
-      return this.excuse(error);
-    }
-    return this.applyAdmission(admission, request, exchange, holder, seen, true);
   }
 
   private applyAdmission(
@@ -282,9 +286,13 @@ export class Gate<Raw> {
   }
 
   // A holder that cannot be marked, such as a frozen request, does not disable the limit.
-  private remember(admission: Admission, holder: object): void {
+  private remember(admission: Admission, holder: Holder): void {
     try {
-      rememberAdmission(holder, admission);
+      // Uses `hasOwn`, because reading a missing property would search the prototypes of the framework's request, which
+      // takes as long as a decision.
+      if (Object.hasOwn(holder, ADMISSIONS)) holder[ADMISSIONS]?.push(admission);
+      // Enumerable, because `defineProperty` would cost as much as the decision.
+      else holder[ADMISSIONS] = [admission];
     } catch (error) {
       this.excuse(error);
     }
@@ -312,60 +320,6 @@ const ADMISSIONS = Symbol.for('spillway.admissions');
 
 interface Holder {
   [ADMISSIONS]?: Admission[];
-}
-
-function rememberAdmission(request: object, admission: Admission): void {
-  // Uses `hasOwn`, because reading a missing property would search the prototypes of the framework's request, which
-  // takes as long as a decision.
-  if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
-  // Enumerable, because `defineProperty` would cost as much as the decision.
-  else (request as Holder)[ADMISSIONS] = [admission];
-}
-
-function earlierAdmissions(request: object): readonly Admission[] | undefined {
-  return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
-}
-
-function noteCountedTwice(request: object, notices: Notices): void {
-  const all = admissionsOf(request);
-  const last = all.at(-1);
-  if (!last) return;
-  for (const other of all.slice(0, -1)) {
-    const name = countedTwice(other, last);
-    if (name !== undefined) notices.tell('SPW_COUNTED_TWICE', counted(name), name);
-  }
-}
-
-function counted(limiter: string): string {
-  return (
-    `limiter "${limiter}" is in two guards that see the same request, and both charge the same count: ` +
-    'remove it from one of them, or give the limits different names'
-  );
-}
-
-/**
- * Returns the earlier admission if the same guard has already run for this request. The request is then counted only
- * once, and a warning is logged.
- */
-function admissionBefore(
-  earlier: readonly Admission[],
-  guard: object,
-  notices: Notices,
-): Admission | undefined {
-  const before = earlier.find((admission) => admission.guard === guard);
-  if (before) notices.tell('SPW_REGISTERED_TWICE', twice(before), namesOf(before));
-  return before;
-}
-
-function namesOf({ decisions }: Admission): string {
-  return decisions.map(({ limiter }) => limiter).join(', ');
-}
-
-function twice(before: Admission): string {
-  return (
-    `the guard of ${namesOf(before)} is mounted twice for one request, which was counted once: ` +
-    'mount it once'
-  );
 }
 
 /**

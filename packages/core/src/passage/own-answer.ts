@@ -46,8 +46,6 @@ export class OwnAnswer {
   constructor(response: RejectedResponse, report: (fault: unknown) => void) {
     this.response = response;
     this.report = report;
-    this.cancel = undefined;
-    this.resolve = undefined;
   }
 
   /**

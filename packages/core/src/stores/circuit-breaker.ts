@@ -40,12 +40,6 @@ const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
 
-interface Diagnosis {
-  readonly isSlow: boolean;
-  readonly bad: number;
-  readonly calls: number;
-}
-
 /**
  * Learns the usual latency from the first call of each second, unless that call failed. A fixed threshold would be
  * wrong for a store in another region, and a moving average would learn slow calls as usual.
@@ -77,7 +71,7 @@ class Health {
    * @param isRelapse whether the breaker was open shortly before because of slow calls or a high failure rate. If so,
    * slow calls in a single second suffice for a diagnosis
    */
-  diagnose(isRelapse: boolean): Diagnosis | undefined {
+  diagnose(isRelapse: boolean): { isSlow: boolean; bad: number; calls: number } | undefined {
     let calls = 0;
     let failed = 0;
     let slow = 0;
@@ -174,8 +168,6 @@ export class LoopTurns {
   }
 }
 
-type Listener = (event: BreakerEvent) => void;
-
 /**
  * Maximum number of parts with separate states; few clusters have more nodes. A further part replaces one that is
  * healthy or no longer requested. If no part can be replaced, all further parts share one breaker, which opens once
@@ -218,7 +210,7 @@ export class CircuitBreaker {
   /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
-  private readonly listeners = new Set<Listener>();
+  readonly listeners: Set<(event: BreakerEvent) => void> = new Set();
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
@@ -232,10 +224,6 @@ export class CircuitBreaker {
     this.clock = clock;
     this.turns = new LoopTurns(clock);
     this.log = new OutageLog(() => store.label ?? 'the store', clock);
-  }
-
-  listen(listener: Listener): void {
-    this.listeners.add(listener);
   }
 
   /**
@@ -340,7 +328,12 @@ export class CircuitBreaker {
     healthyUs: number,
   ): void {
     part.healthyUs = healthyUs;
-    part.openCircuit(this.probe(part, step, sender), reason, nowUs);
+    part.probe = this.probe(part, step, sender);
+    part.reason = reason;
+    part.openedUs = nowUs;
+    part.badUs = nowUs;
+    part.failures = 0;
+    part.health.forgetCalls(reason === 'slow');
     this.openParts += 1;
     // Timers that loggers and listeners start must not keep the async context of this request alive.
     outside(() => {
@@ -390,7 +383,13 @@ export class CircuitBreaker {
   /** @param isForgotten true if the part is dropped to make room; whether it works again is then unknown */
   private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
-    const openMs = part.closeCircuit(this.clock.nowUs());
+    const nowUs = this.clock.nowUs();
+    const openMs = (nowUs - part.openedUs) / 1000;
+    part.probe.stopProbing();
+    part.probe = undefined;
+    part.closedUs = nowUs;
+    part.badUs = nowUs;
+    part.failures = 0;
     this.openParts -= 1;
     if (part === this.others) this.suspects.clear();
     this.log.closed(part.name, isForgotten ? undefined : openMs);
@@ -484,28 +483,10 @@ class StorePart {
   /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
   probe: Probe | undefined;
-  private openedUs = 0;
+  openedUs = 0;
 
   constructor(name: string) {
     this.name = name;
-  }
-
-  openCircuit(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
-    this.probe = probe;
-    this.reason = reason;
-    this.openedUs = nowUs;
-    this.badUs = nowUs;
-    this.failures = 0;
-    this.health.forgetCalls(reason === 'slow');
-  }
-
-  closeCircuit(nowUs: number): number {
-    this.probe?.stopProbing();
-    this.probe = undefined;
-    this.closedUs = nowUs;
-    this.badUs = nowUs;
-    this.failures = 0;
-    return (nowUs - this.openedUs) / 1000;
   }
 }
 

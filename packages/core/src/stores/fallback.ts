@@ -11,7 +11,15 @@ import type { AskOptions } from '../contract/store-link.js';
 import { forgivingMemory } from '../memory/memory-store.js';
 import type { Calls } from './calls.js';
 import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
-import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group-parts.js';
+import {
+  anyRejects,
+  askParts,
+  asLook,
+  NOTHING_KNOWN,
+  type Part,
+  partsOf,
+  place,
+} from './group-parts.js';
 
 /**
  * Calls a store. If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`.
@@ -41,7 +49,7 @@ export class Fallback {
     this.counters.notePermits(steps);
     const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
-    const barred = this.bar(steps, options);
+    const barred = this.breaker?.bar(steps, options);
     if (!barred) return this.call(steps, then, options);
     const inTime = this.inTime(steps, options);
     return Promise.resolve(barred).then((error) =>
@@ -77,13 +85,6 @@ export class Fallback {
     return parts.length > 1 ? parts : undefined;
   }
 
-  private bar(
-    steps: readonly Step[],
-    options: AskOptions | undefined,
-  ): ReturnType<CircuitBreaker['bar']> {
-    return this.breaker?.bar(steps, options);
-  }
-
   /**
    * Asks a group of several parts. For parts whose breaker is open or that fail, `onStoreError` decides.
    *
@@ -96,7 +97,7 @@ export class Fallback {
     options: AskOptions | undefined,
   ): Promise<readonly Answer[]> {
     const inTime = options?.background ? options : this.inTime(steps, options);
-    const barred = await Promise.all(parts.map((part) => this.bar(part.steps, options)));
+    const barred = await Promise.all(parts.map((part) => this.breaker?.bar(part.steps, options)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
     const answerOf = (own: readonly Step[], error: unknown) =>
@@ -260,8 +261,6 @@ export class FallbackCounters {
     }
   }
 }
-
-const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
 function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {

@@ -116,7 +116,11 @@ export async function askParts<Name>(
   const charged = allowedIn(granted, answers, charges);
   await Promise.all(charged.map((part) => putBack(part, answers, ask)));
   if (failed && !rejected) throw failed.reason;
-  return isSpread ? answers.map(asProvisional) : answers;
+  // Rejections must not be cached: they may be caused by charges of another group that was rejected too, and these
+  // charges will be refunded.
+  return isSpread
+    ? answers.map((answer) => (answer.allowed ? answer : { ...answer, provisional: true }))
+    : answers;
 }
 
 function allowedIn<Name>(
@@ -136,7 +140,10 @@ function allowedIn<Name>(
 
 async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>): Promise<void> {
   const { name, steps, places } = part;
-  const puts = steps.map((step, i) => putOf(step, answers[places[i] as number] as Answer));
+  const puts = steps.map((step, i): Step => {
+    const receipt = receiptOfStep(step, answers[places[i] as number] as Answer);
+    return { ...step, op: 'put', cost: receipt.units, receipt };
+  });
   try {
     const after = await ask(puts, name, true);
     const told = after.map((answer) => ({ ...answer, allowed: true }));
@@ -146,21 +153,8 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
   }
 }
 
-/**
- * Marks a rejection that must not be cached. It may be caused by charges of another group that was rejected too, and
- * these charges will be refunded.
- */
-function asProvisional(answer: Answer): Answer {
-  return answer.allowed ? answer : { ...answer, provisional: true };
-}
-
 function nothingKnown(steps: readonly Step[], error: unknown): readonly Answer[] {
   return steps.map(() => ({ ...NOTHING_KNOWN, failure: error as Error }));
 }
 
-const NOTHING_KNOWN = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
-
-function putOf(step: Step, answer: Answer): Step {
-  const receipt = receiptOfStep(step, answer);
-  return { ...step, op: 'put', cost: receipt.units, receipt };
-}
+export const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };

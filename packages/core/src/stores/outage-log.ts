@@ -31,8 +31,9 @@ interface ReportedOutage {
 }
 
 export class OutageLog {
-  private readonly loggers = new Set<Logger>();
-  private readonly policies = new Map<string, OnStoreError>();
+  readonly loggers: Set<Logger> = new Set();
+  /** What each limiter does meanwhile. */
+  readonly policies: Map<string, OnStoreError> = new Map();
   private readonly parts = new Map<string, ReportedOutage>();
   private readonly label: () => string;
   private readonly clock: Clock;
@@ -40,14 +41,6 @@ export class OutageLog {
   constructor(label: () => string, clock: Clock) {
     this.label = label;
     this.clock = clock;
-  }
-
-  addLogger(logger: Logger): void {
-    this.loggers.add(logger);
-  }
-
-  notePolicy(limiter: string, policy: OnStoreError): void {
-    this.policies.set(limiter, policy);
   }
 
   opened(part: string, error: unknown, isSlow: boolean): void {
@@ -98,16 +91,8 @@ export class OutageLog {
   private renew(name: string, now: Pick<ReportedOutage, 'lastError' | 'isSlow' | 'open'>): void {
     const { lastError, isSlow, open } = now;
     const isLogged = open > 0;
-    const toldUs = this.clock.nowUs();
-    this.parts.set(name, {
-      reportedUs: toldUs,
-      isLogged,
-      open,
-      more: 0,
-      lastError,
-      isSlow,
-      hint: false,
-    });
+    const reportedUs = this.clock.nowUs();
+    this.parts.set(name, { reportedUs, isLogged, open, more: 0, lastError, isSlow, hint: false });
     afterIdly(QUIET_US / 1000, () => {
       const outage = this.parts.get(name);
       if (!outage) return;

@@ -37,9 +37,7 @@ const states = new WeakMap<Store, RemoteState>();
 
 /** Returns the shared state of a store. Only the `clock` of the first call is used. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
-  const known = states.get(store);
-  if (known) return known;
-  const state = new RemoteState(store, clock);
+  const state = states.get(store) ?? new RemoteState(store, clock);
   states.set(store, state);
   return state;
 }

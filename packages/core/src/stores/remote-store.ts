@@ -1,13 +1,11 @@
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
-import type { Turns } from '../base/host.js';
-import { type Eventually, isLater } from '../base/host.js';
+import { type Eventually, isLater, type Turns } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { AskOptions, Linked, StoreLink, StoreUser } from '../contract/store-link.js';
 import { Calls, withDeadline } from './calls.js';
 import { checkStoreShape } from './check-store.js';
-
 import type { DenialCache } from './denial-cache.js';
 import { Fallback } from './fallback.js';
 import { type RemoteState, remoteState } from './remote-state.js';
@@ -39,11 +37,11 @@ export function remoteStore<S extends Store>(store: S): S & Linked {
     throw mustBe('store', 'extensible: freeze it after remoteStore(store)', store);
   }
   // Enumerable, so that a spread of the store copies `link`, whose `this` is then the copy.
-  return Object.assign(store, { link: linkOf });
-}
-
-function linkOf(this: Store, user: StoreUser): RemoteLink {
-  return new RemoteLink(this, user);
+  return Object.assign(store, {
+    link(this: Store, user: StoreUser): StoreLink {
+      return new RemoteLink(this, user);
+    },
+  });
 }
 
 type Answers = readonly Answer[];
@@ -134,9 +132,9 @@ function answering(store: Store, state: RemoteState, user: StoreUser): Fallback 
   if (store.sync) return new Fallback(new Calls(store, timeoutUs), state.counters);
   const breaker = resilience.breaker && state.breaker(resilience.breaker);
   if (breaker) {
-    if (observers) breaker.listen((event) => observers.breaker(event));
-    if (logger) breaker.log.addLogger(logger);
-    for (const [limiter, policy] of policies) breaker.log.notePolicy(limiter, policy);
+    if (observers) breaker.listeners.add((event) => observers.breaker(event));
+    if (logger) breaker.log.loggers.add(logger);
+    for (const [limiter, policy] of policies) breaker.log.policies.set(limiter, policy);
   }
   const observer = observers?.wantsStoreCalls ? observers : undefined;
   const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);

@@ -4,12 +4,12 @@ import { SpillwayError } from '../base/errors.js';
 import { consoleLogger } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
-import type { Fault, Validate } from '../contract/observer.js';
+import type { Fault, Observer, Validate } from '../contract/observer.js';
 import { capacityOf, type Rule, sameRule } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import type { Policies, StoreLink } from '../contract/store-link.js';
 import type { Room, UpkeepClient } from '../contract/upkeep.js';
-import { type SharedMemory, sharedMemory } from '../memory/shared-memory.js';
+import { sharedMemory } from '../memory/memory.js';
 import type { Observers } from '../observe/observers.js';
 import { checkStore } from './check-store.js';
 import { type ResilienceOptions, resilienceOf } from './resilience-options.js';
@@ -32,6 +32,15 @@ export interface StoreClientOptions extends ResilienceOptions {
    * some, as with `{ SPW_WINDOW_SHORT: false }`.
    */
   readonly validate?: Validate | undefined;
+  /** Live settings: modes, shares, limits, blocked and allowed keys. Default: none. */
+  readonly control?: Control | undefined;
+  /**
+   * Called when the store, the control, an observer or one of your callbacks fails. Default: `logger` gets at most one
+   * line per minute for each limiter and source, or for each kind of store error.
+   */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[] | undefined;
 }
 
 type Named = { readonly name: string };
@@ -48,14 +57,14 @@ export class StoreClient implements UpkeepClient<Step> {
   // Used for its identity and properties. Calls go through `link`.
   readonly store: Store;
   readonly link: StoreLink;
-  private readonly memory: SharedMemory | undefined;
+  private readonly hasStore: boolean;
   private readonly shared: SharedState;
 
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
     const { clock, denialCache = true, logger = consoleLogger() } = options;
     checkClock(clock);
-    this.memory = options.store ? undefined : sharedMemory(clock);
-    const store = options.store ? checkStore(options.store) : (this.memory as SharedMemory).store;
+    this.hasStore = options.store !== undefined;
+    const store = options.store ? checkStore(options.store) : sharedMemory(clock);
     this.store = store;
     this.shared = sharedState(store, clock);
     this.sync = store.sync;
@@ -74,17 +83,37 @@ export class StoreClient implements UpkeepClient<Step> {
 
   // The limiter's name in the store; without a store, a string unique to the limiter object.
   nameOf(limiter: Named): string {
-    return this.memory ? this.memory.limiterNameOf(limiter) : limiter.name;
+    if (this.hasStore) return limiter.name;
+    const { nameless } = this.shared;
+    let name = nameless.get(limiter);
+    if (name === undefined) {
+      this.shared.withoutStore += 1;
+      name = this.shared.withoutStore.toString(36);
+      nameless.set(limiter, name);
+    }
+    return name;
   }
 
   // How many limiters of this process share the memory because they have no store; 0 if this client has a store.
   get withoutStore(): number {
-    return this.memory?.limiters ?? 0;
+    return this.shared.withoutStore;
   }
 
   // Registers a limiter before its first step. Throws if its name already has other numbers in this store.
   claim(limiter: Named, rule: Rule): void {
-    this.shared.names.claim(this.nameOf(limiter), rule);
+    const { rules } = this.shared;
+    const name = this.nameOf(limiter);
+    const known = rules.get(name);
+    if (known && !sameRule(known, rule)) {
+      throw new SpillwayError(
+        'SPW_NAME_CONFLICT',
+        `name "${name}" is ${numbers(known)} in this store, not ${numbers(rule)}: give each limit its own name, or both the same numbers`,
+      );
+    }
+    // Names come from code, so there are few. If an app builds them from client input, further names are not checked,
+    // so memory stays bounded.
+    if (rules.size < KEPT) rules.set(name, rule);
+    this.store.register?.(name, rule);
   }
 
   // Call this before a step whose rule comes from a plan or a live change: the store may not know that rule yet.
@@ -98,53 +127,32 @@ export class StoreClient implements UpkeepClient<Step> {
  */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
-class SharedState {
-  readonly clock: Clock;
-  readonly names: NameRegistry;
-  readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
+const KEPT = 10_000;
 
-  constructor(store: Store, clock: Clock | undefined) {
-    this.clock = clock ?? systemClock;
-    this.names = new NameRegistry(store);
-  }
+interface SharedState {
+  readonly clock: Clock;
+  readonly releaseRoom: Room;
+  /** The rules by the names of their limiters in the store. */
+  readonly rules: Map<string, Rule>;
+  /** The names of limiters that have no store. */
+  readonly nameless: WeakMap<Named, string>;
+  withoutStore: number;
 }
 
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
 /** Returns the shared state of a store. Only the `clock` of the first call is used. */
-function sharedState(store: Store, clock?: Clock): SharedState {
-  const known = states.get(store);
-  if (known) return known;
-  const state = new SharedState(store, clock);
+function sharedState(store: Store, clock: Clock = systemClock): SharedState {
+  const state = states.get(store) ?? {
+    clock,
+    releaseRoom: { bytes: RELEASE_BYTES },
+    rules: new Map(),
+    nameless: new WeakMap(),
+    withoutStore: 0,
+  };
   states.set(store, state);
   return state;
-}
-
-const KEPT = 10_000;
-
-/** Throws if limiters with the same store and name have different rules. */
-class NameRegistry {
-  private readonly rules = new Map<string, Rule>();
-  private readonly store: Store;
-
-  constructor(store: Store) {
-    this.store = store;
-  }
-
-  claim(name: string, rule: Rule): void {
-    const known = this.rules.get(name);
-    if (known && !sameRule(known, rule)) {
-      throw new SpillwayError(
-        'SPW_NAME_CONFLICT',
-        `name "${name}" is ${numbers(known)} in this store, not ${numbers(rule)}: give each limit its own name, or both the same numbers`,
-      );
-    }
-    // Names come from code, so there are few. If an app builds them from client input, further names are not checked,
-    // so memory stays bounded.
-    if (this.rules.size < KEPT) this.rules.set(name, rule);
-    this.store.register?.(name, rule);
-  }
 }
 
 function numbers(rule: Rule): string {

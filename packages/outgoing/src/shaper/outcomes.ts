@@ -102,7 +102,7 @@ export class DecisionReporter {
   }
 
   get isObserved(): boolean {
-    return this.client.isObserved;
+    return this.client.observers.wantsDecisions;
   }
 
   /**

@@ -1,6 +1,7 @@
 const MANY = 1_024;
 
 interface Codes<Thing> {
+  readonly name: string;
   code: string;
   thing: Thing;
   readonly all: Map<string, Thing>;
@@ -14,7 +15,6 @@ export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();
   private size = 0;
   private most = MANY;
-  private lastName: string | undefined;
   private readonly make: (name: string, code: string) => Thing;
   private readonly isIdle: (thing: Thing) => boolean;
   private last: Codes<Thing> | undefined;
@@ -26,9 +26,8 @@ export class ByCount<Thing> {
 
   find(name: string, code: string): Thing | undefined {
     let codes = this.last;
-    if (name !== this.lastName) {
+    if (codes === undefined || codes.name !== name) {
       codes = this.names.get(name);
-      this.lastName = name;
       this.last = codes;
     }
     if (codes === undefined || codes.code === code) return codes?.thing;
@@ -52,8 +51,8 @@ export class ByCount<Thing> {
     if (this.size >= this.most) this.dropIdle();
     const thing = this.make(name, code);
     const all = this.names.get(name)?.all ?? new Map<string, Thing>();
-    this.names.set(name, { code, thing, all: all.set(code, thing) });
-    this.lastName = undefined;
+    this.last = { name, code, thing, all: all.set(code, thing) };
+    this.names.set(name, this.last);
     this.size += 1;
     return thing;
   }
@@ -66,10 +65,10 @@ export class ByCount<Thing> {
         this.size -= 1;
       }
       const [kept] = all;
-      if (kept) this.names.set(name, { code: kept[0], thing: kept[1], all });
+      if (kept) this.names.set(name, { name, code: kept[0], thing: kept[1], all });
       else this.names.delete(name);
     }
     this.most = Math.max(MANY, 2 * this.size);
-    this.lastName = undefined;
+    this.last = undefined;
   }
 }

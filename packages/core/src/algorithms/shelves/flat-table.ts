@@ -60,8 +60,9 @@ export class FlatTable {
   private old: Slots | undefined;
   private moved = 0;
   private hand = 0;
-  private entries = 0;
-  private epoch = 0;
+  size = 0;
+  /** Changes when a rebuild starts, which gives entries new slots. */
+  generation = 0;
   private readonly slotSize: number;
   private readonly keeper: Keeper | undefined;
 
@@ -75,20 +76,11 @@ export class FlatTable {
     this.slots = this.makeSlots(SMALLEST);
   }
 
-  get size(): number {
-    return this.entries;
-  }
-
-  /** Changes when a rebuild starts, which gives entries new slots. */
-  get generation(): number {
-    return this.epoch;
-  }
-
   /** The slot of an entry, or -1 if the table has no such entry. Valid until {@link generation} changes. */
   findEntry(lo: number, hi: number, nowUs: number): number {
     if (this.old) this.move(STRIDE, nowUs);
     const slot = probe(this.slots, this.slotSize, lo, hi);
-    if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
+    if (slot >= 0 || !this.old) return Math.max(slot, -1);
     const waiting = probe(this.old, this.slotSize, lo, hi);
     if (waiting < this.moved) return -1;
     this.fillSlot(-1 - slot, lo, hi, this.old, waiting);
@@ -100,7 +92,7 @@ export class FlatTable {
     if (4 * (this.slots.taken + 1) > 3 * this.slots.capacity) this.rebuild(nowUs);
     const slot = -1 - probe(this.slots, this.slotSize, lo, hi);
     this.fillSlot(slot, lo, hi);
-    this.entries += 1;
+    this.size += 1;
     return slot;
   }
 
@@ -124,7 +116,7 @@ export class FlatTable {
 
   setNumber(slot: number, column: number, value: number): void {
     const { slots } = this;
-    if (value > 0) slots.numbers ??= this.makeNumbers();
+    if (value > 0) slots.numbers ??= new Uint32Array(slots.capacity);
     if (slots.numbers) slots.numbers[this.placeOf(slot) + column] = value;
   }
 
@@ -156,10 +148,6 @@ export class FlatTable {
       numbers: this.slotSize > 2 ? new Uint32Array(buffer) : undefined,
       taken: 0,
     };
-  }
-
-  private makeNumbers(): Uint32Array {
-    return new Uint32Array(this.slots.capacity);
   }
 
   private placeOf(slot: number): number {
@@ -195,7 +183,7 @@ export class FlatTable {
     );
     this.old = old;
     this.moved = 0;
-    this.epoch += 1;
+    this.generation += 1;
     this.move(SMALLEST, nowUs);
   }
 
@@ -209,18 +197,17 @@ export class FlatTable {
       if (lo === 0 && hi === 0) continue;
       const target = probe(this.slots, slotSize, lo, hi);
       if (target >= 0) continue;
-      if ((old.cells[slotSize * slot + 1] as number) < nowUs) this.clearSlot(old, slot);
-      else this.fillSlot(-1 - target, lo, hi, old, slot);
+      if ((old.cells[slotSize * slot + 1] as number) >= nowUs) {
+        this.fillSlot(-1 - target, lo, hi, old, slot);
+        continue;
+      }
+      this.size -= 1;
+      const { numbers } = old;
+      const at = this.placeOf(slot);
+      if (numbers) this.keeper?.dropped(numbers[at] as number, numbers[at + 1] as number);
     }
     this.moved = end;
     if (end === old.capacity) this.old = undefined;
-  }
-
-  private clearSlot({ numbers }: Slots, slot: number): void {
-    this.entries -= 1;
-    if (!this.keeper || !numbers) return;
-    const at = this.placeOf(slot);
-    this.keeper.dropped(numbers[at] as number, numbers[at + 1] as number);
   }
 
   private look(count: number, nowUs: number): { taken: number; expired: number } {
@@ -261,7 +248,12 @@ interface Coded {
 export class KeySlots {
   readonly table: FlatTable;
   private readonly limiters = new ByCount<Limiter>(
-    (name, code) => this.makeLimiter(name, code),
+    (name, code) => {
+      this.limiterSeed ??= randomSeed();
+      // The length is included, so different pairs of code and name have different texts.
+      const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
+      return { name, print, hot: new Map() };
+    },
     () => true,
   );
   // Most calls come from the limiter of the last call. Comparing rules as objects is faster than comparing their codes.
@@ -313,13 +305,6 @@ export class KeySlots {
     const slot = this.table.findEntry(this.lo, this.hi, nowUs);
     if (slot >= 0) this.cacheSlot(limiter, key, slot);
     return slot;
-  }
-
-  private makeLimiter(name: string, code: string): Limiter {
-    this.limiterSeed ??= randomSeed();
-    // The length is included, so different pairs of code and name have different texts.
-    const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
-    return { name, print, hot: new Map() };
   }
 
   private identify(key: string): Fingerprint {
