@@ -9,8 +9,10 @@ import {
 import type { NamesOf } from '@spillway/core/adapter';
 import {
   type ApplyOptions,
+  askParts,
   countOf,
   MAX_STEPS,
+  partsOf,
   positiveInteger,
   type Rule,
   remoteStore,
@@ -19,8 +21,6 @@ import {
   uniqueGroup,
   type Values,
 } from '@spillway/core/store';
-import slotOf from 'cluster-key-slot';
-import { askSlots } from './calls/cross-slot.js';
 import { Batches, type Group, GroupCalls } from './calls/group-calls.js';
 import { Silence, Transport } from './calls/transport.js';
 import { RedisValues } from './calls/values.js';
@@ -31,6 +31,7 @@ import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
 import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
+import { slotOf } from './slot.js';
 
 /**
  * How long a rejection is cached at most on a Cluster. The time is short, because the charges that caused the rejection
@@ -220,7 +221,8 @@ export class Redis implements RedisStore {
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
       return this.askSlot(steps, redisKeys, slot, deadlineUs, isBackground);
-    return askSlots(steps, slots, (part, partSlot, always) => {
+    const parts = partsOf(steps, (_, place) => slots[place] as number);
+    return askParts(parts, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;
       return this.askSlot(part, own, partSlot, until, !always && isBackground);

@@ -1,3 +1,4 @@
+import { hexOf } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
 import type { Script } from '../codec/script.js';
@@ -9,6 +10,8 @@ import type { Script } from '../codec/script.js';
 const TAG = '{%control}';
 
 const DEFAULT_TIMEOUT_US = 5_000_000;
+
+declare const crypto: { getRandomValues(array: Uint8Array): Uint8Array };
 
 /** Calls reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. */
 export class TaggedScripts {
@@ -32,12 +35,12 @@ export class TaggedScripts {
     script: Script,
     keys: string[],
     args: string[],
-    deadlineUs: number = deadlineFromNow(),
+    deadlineUs: number = systemClock.nowUs() + DEFAULT_TIMEOUT_US,
   ): Promise<unknown> {
     return this.transport.runScript(script, keys, args, { deadlineUs });
   }
 }
 
-function deadlineFromNow(): number {
-  return systemClock.nowUs() + DEFAULT_TIMEOUT_US;
+export function newProcessId(): string {
+  return hexOf(crypto.getRandomValues(new Uint8Array(8)));
 }
