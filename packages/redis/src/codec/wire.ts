@@ -8,13 +8,7 @@ import { failedGroup, noReply } from '../failures.js';
 
 export class Encoder {
   // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
-  private last: Shape = {
-    steps: [],
-    words: [],
-    short: undefined,
-    isNamed: false,
-    isTimed: false,
-  };
+  private last: Shape = { steps: [], words: [], short: undefined, isNamed: false, isTimed: false };
 
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
