@@ -29,8 +29,8 @@ import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js
 import type { RedisClient } from './clients/client.js';
 import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
-import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
+import { LimiterScripts } from './control/tagged-scripts.js';
 import { slotOf } from './slot.js';
 
 /**

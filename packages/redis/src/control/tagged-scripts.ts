@@ -1,7 +1,11 @@
+/// <reference path="../lua.d.ts" />
+
 import { hexOf } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
-import type { Script } from '../codec/script.js';
+import { type Script, scriptOf } from '../codec/script.js';
+import announce from '../lua/control-announce.lua';
+import limiters from '../lua/control-limiters.lua';
 
 /**
  * Puts all keys in one hash slot. No count has this tag, because names of counts never contain `%control`. Names of
@@ -38,6 +42,20 @@ export class TaggedScripts {
     deadlineUs: number = systemClock.nowUs() + DEFAULT_TIMEOUT_US,
   ): Promise<unknown> {
     return this.transport.runScript(script, keys, args, { deadlineUs });
+  }
+}
+
+export class LimiterScripts extends TaggedScripts {
+  private readonly announcing = scriptOf(announce);
+  private readonly naming = scriptOf(limiters);
+  private readonly names = this.keyOf('limiters');
+
+  announce(args: string[]): Promise<unknown> {
+    return this.runScript(this.announcing, [this.names], args);
+  }
+
+  limiters(names: string[] = [], deadlineUs?: number): Promise<unknown> {
+    return this.runScript(this.naming, [this.names], names, deadlineUs);
   }
 }
 
