@@ -194,7 +194,7 @@ function checkSecret(secret: unknown): void {
   if (secret === undefined) return;
   const isSecret = typeof secret === 'string' || secret instanceof Uint8Array;
   // The value is a secret, so only its type is shown.
-  if (!isSecret) throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof secret);
-  if (secret.length === 0)
-    throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');
+  if (isSecret && secret.length > 0) return;
+  const got = isSecret ? 'an empty one' : typeof secret;
+  throw mustBe('hashKeys', 'a secret, as a string or bytes', got);
 }
