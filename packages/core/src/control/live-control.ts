@@ -42,11 +42,7 @@ export function liveControl<C extends Control>(control: C): C & ControlLinked {
   if (!Object.isExtensible(control)) {
     throw mustBe('control', 'extensible: freeze it after liveControl(control)', control);
   }
-  return Object.assign(control, { link: linkOf });
-}
-
-function linkOf(this: Control, user: ControlUser): ControlLink {
-  return new Link(this, user);
+  return Object.assign(control, { link: (user: ControlUser) => new Link(control, user) });
 }
 
 class Link implements ControlLink {
@@ -104,7 +100,10 @@ class Link implements ControlLink {
 
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined {
     const override = this.overrideOf(limiter, key);
-    return override && overriddenDecision(limiter, mode, override);
+    if (!override) return undefined;
+    return override.verdict === 'allow'
+      ? skippedDecision(limiter)
+      : deniedDecision(limiter, mode, 'blocked', override.endsInMs);
   }
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
@@ -195,14 +194,4 @@ class Link implements ControlLink {
 
 function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
-}
-
-function overriddenDecision(
-  limiter: string,
-  mode: Mode,
-  { verdict, endsInMs }: KeyOverride,
-): Decision {
-  return verdict === 'allow'
-    ? skippedDecision(limiter)
-    : deniedDecision(limiter, mode, 'blocked', endsInMs);
 }
