@@ -23,7 +23,7 @@ import {
 } from '@spillway/core/store';
 import { Batches, type Group, GroupCalls } from './calls/group-calls.js';
 import { Silence, Transport } from './calls/transport.js';
-import { RedisValues } from './calls/values.js';
+import { redisValues } from './calls/values.js';
 import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
@@ -142,7 +142,7 @@ export class Redis implements RedisStore {
     const transport = new Transport(client, silence);
     this.registry = new Registry(new LimiterScripts(transport, prefix), options.logger);
     const again = (group: Group) => this.batches.enqueue(group);
-    this.values = new RedisValues(transport, this.nameOf, testClock);
+    this.values = redisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
     this.batches = new Batches(calls, maxSteps, coalesce);
   }

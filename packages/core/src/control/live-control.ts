@@ -77,7 +77,9 @@ class Link implements ControlLink {
     const own = this.limitsOf(limiter.name, key);
     // A plan's limit of 0 stays 0, except for keys that have their own live `limit`.
     if (from.numbers.limit === 0 && own?.limit === undefined) return from;
-    const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
+    const isFor =
+      from === limiter.declared || limits?.factor !== undefined || limits?.allPlans === true;
+    const live = own ?? (isFor ? limits : undefined);
     return live ? this.changed(limiter, from, live) : from;
   }
 
@@ -190,8 +192,4 @@ class Link implements ControlLink {
   private reportFault(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
   }
-}
-
-function reachesPlans(limits: LiveLimits | undefined): boolean {
-  return limits?.factor !== undefined || limits?.allPlans === true;
 }

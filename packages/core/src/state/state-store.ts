@@ -18,7 +18,7 @@ import type { ApplyOptions, Step, Store, Values } from '../contract/store.js';
 import type { LinkedStore } from '../contract/store-link.js';
 import { remoteStore } from '../stores/remote-store.js';
 import type { StateBackend, StateChanges } from './state-backend.js';
-import { StateValues } from './state-values.js';
+import { stateValues } from './state-values.js';
 import { transact } from './transaction.js';
 
 /**
@@ -79,7 +79,7 @@ class StateStore implements Store {
     if (denialsLastUs !== undefined) this.denialsLastUs = denialsLastUs;
     if (backend.domainOf) this.domainOf = backend.domainOf.bind(backend);
     this.naming = { hash: backend.hash?.bind(backend) };
-    this.values = new StateValues(backend, this.naming);
+    this.values = stateValues(backend, this.naming);
   }
 
   register(limiter: string, rule: Rule): void {
