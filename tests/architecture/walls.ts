@@ -91,7 +91,6 @@ export const WALLS: Readonly<Record<string, Package>> = {
     ),
     rooms: {
       'host.ts': { floor: 0 },
-      'slot.ts': { floor: 0 },
       'check-options.ts': { floor: 0 },
       'failures.ts': { floor: 0 },
       lua: { floor: 0 },

@@ -21,6 +21,7 @@ import {
   uniqueGroup,
   type Values,
 } from '@spillway/core/store';
+import slotOf from 'cluster-key-slot';
 import { Batches, type Group, GroupCalls } from './calls/group-calls.js';
 import { Silence, Transport } from './calls/transport.js';
 import { redisValues } from './calls/values.js';
@@ -31,7 +32,6 @@ import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
 import { Registry, resetsKey } from './control/registry.js';
 import { LimiterScripts } from './control/tagged-scripts.js';
-import { slotOf } from './slot.js';
 
 /**
  * How long a rejection is cached at most on a Cluster. The time is short, because the charges that caused the rejection

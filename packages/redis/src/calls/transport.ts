@@ -2,6 +2,7 @@
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
+import slotOf from 'cluster-key-slot';
 import type { RedisClient } from '../clients/client.js';
 import type { Script } from '../codec/script.js';
 import {
@@ -13,7 +14,6 @@ import {
   unsent,
 } from '../failures.js';
 import { after, afterIdly, afterThisTurn } from '../host.js';
-import { slotOf } from '../slot.js';
 import { ReadyQueue } from './ready-queue.js';
 import { ofNode, ServerTime } from './server-time.js';
 

@@ -1,5 +1,5 @@
+import slotOf from 'cluster-key-slot';
 import { unavailable } from '../failures.js';
-import { slotOf } from '../slot.js';
 import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
 /** The members of a node-redis cluster that the store uses. */
