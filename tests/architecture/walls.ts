@@ -86,7 +86,9 @@ export const WALLS: Readonly<Record<string, Package>> = {
     },
   },
   redis: {
-    uses: ['', '/store', '/control', '/adapter', '/who'].map((door) => `@spillway/core${door}`),
+    uses: ['', '/store', '/control', '/direct', '/adapter', '/who'].map(
+      (door) => `@spillway/core${door}`,
+    ),
     rooms: {
       'host.ts': { floor: 0 },
       'check-options.ts': { floor: 0 },
@@ -104,7 +106,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     },
   },
   cloudflare: {
-    uses: ['', '/store', '/adapter'].map((door) => `@spillway/core${door}`),
+    uses: ['', '/store', '/direct', '/adapter'].map((door) => `@spillway/core${door}`),
     rooms: {
       'platform.ts': { floor: 0 },
       'failures.ts': { floor: 0 },

@@ -6,5 +6,4 @@ export {
   compareWith,
   type Divergence,
 } from './observe/compare/compare.js';
-export type { Cause } from './observe/compare/likely-cause.js';
-export type { Verdict } from './observe/compare/verdict.js';
+export type { Cause, Verdict } from './observe/compare/likely-cause.js';

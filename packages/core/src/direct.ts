@@ -16,7 +16,7 @@ export { WallTime } from './base/clock.js';
 export { windowToMicroseconds } from './base/duration.js';
 export { randomOf } from './base/hint.js';
 export { disregard, type Eventually, isThenable, outside, Turns } from './base/host.js';
-export { newDigest } from './base/sha256.js';
+export { hexOf, hmacWith, sha256 } from './base/sha256.js';
 export { utf8Bytes } from './base/utf8.js';
 export type { Numbers as LiveNumbers } from './contract/control-link.js';
 export { DirectClient, type Limit } from './direct/direct-client.js';

@@ -151,6 +151,6 @@ export { admissionsOf } from './passage/gate.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { Reading, Signal } from './shed/load-signal.js';
 export type { Classify, Priority, PriorityOptions } from './shed/priority.js';
-export type { LoopSignal, WorkerShedderOptions } from './shed/worker-options.js';
+export type { LoopSignal, WorkerShedderOptions } from './shed/worker-shedder.js';
 export { type WorkerShedder, workerShedder } from './shed/worker-shedder.js';
 export type { ResilienceOptions } from './stores/resilience-options.js';

@@ -1,4 +1,5 @@
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
+import { checkCallback, checkFlag, checkHas } from '@spillway/core/direct';
 
 interface Shared {
   readonly coalesce?: unknown;
@@ -15,29 +16,13 @@ export function checkRedisOptions<Options extends Shared>(
   names: NamesOf<Options>,
 ): void {
   checkOptions(options, of, names);
-  for (const flag of ['coalesce', 'reconnect'] as const) {
-    const value = options[flag];
-    if (value !== undefined && typeof value !== 'boolean') {
-      throw mustBe(flag, 'true or false', value);
-    }
-  }
-  const { hashKeys, logger, onFault } = options;
+  const { coalesce, reconnect, hashKeys, logger, onFault } = options;
+  checkFlag('coalesce', coalesce);
+  checkFlag('reconnect', reconnect);
   // The value may be a secret, so the message shows only its type.
-  if (hashKeys !== undefined && !isSecret(hashKeys)) {
+  if (hashKeys !== undefined && typeof hashKeys !== 'string' && !(hashKeys instanceof Uint8Array)) {
     throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof hashKeys);
   }
-  if (logger !== undefined && logger !== false && !isLogger(logger)) {
-    throw mustBe('logger', 'an object with warn()', logger);
-  }
-  if (onFault !== undefined && typeof onFault !== 'function') {
-    throw mustBe('onFault', 'a function', onFault);
-  }
-}
-
-function isSecret(value: unknown): boolean {
-  return typeof value === 'string' || value instanceof Uint8Array;
-}
-
-function isLogger(value: unknown): boolean {
-  return typeof (value as { warn?: unknown } | null)?.warn === 'function';
+  if (logger !== false) checkHas('logger', 'warn', logger);
+  checkCallback('onFault', onFault);
 }

@@ -2,7 +2,6 @@ export { after, afterIdly } from '@spillway/core/store';
 
 interface Host {
   setImmediate?(run: () => void): unknown;
-  clearTimeout(timer: unknown): void;
   readonly console?: { warn(message: string): void };
 }
 
@@ -15,10 +14,6 @@ export function afterThisTurn(run: () => void): void {
 
 export function afterThisTask(run: () => void): void {
   void Promise.resolve().then(run);
-}
-
-export function callOff(timer: unknown): void {
-  (globalThis as unknown as Host).clearTimeout(timer);
 }
 
 export function consoleLogger(): { warn(message: string): void } {

@@ -9,8 +9,10 @@ import {
 import type { NamesOf } from '@spillway/core/adapter';
 import {
   type ApplyOptions,
+  askParts,
   countOf,
   MAX_STEPS,
+  partsOf,
   positiveInteger,
   type Rule,
   remoteStore,
@@ -20,17 +22,16 @@ import {
   type Values,
 } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
-import { askSlots } from './calls/cross-slot.js';
 import { Batches, type Group, GroupCalls } from './calls/group-calls.js';
 import { Silence, Transport } from './calls/transport.js';
-import { RedisValues } from './calls/values.js';
+import { redisValues } from './calls/values.js';
 import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
 import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
-import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
+import { LimiterScripts } from './control/tagged-scripts.js';
 
 /**
  * How long a rejection is cached at most on a Cluster. The time is short, because the charges that caused the rejection
@@ -142,7 +143,7 @@ export class Redis implements RedisStore {
     const transport = new Transport(client, silence);
     this.registry = new Registry(new LimiterScripts(transport, prefix), options.logger);
     const again = (group: Group) => this.batches.enqueue(group);
-    this.values = new RedisValues(transport, this.nameOf, testClock);
+    this.values = redisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
     this.batches = new Batches(calls, maxSteps, coalesce);
   }
@@ -221,7 +222,8 @@ export class Redis implements RedisStore {
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
       return this.askSlot(steps, redisKeys, slot, deadlineUs, isBackground);
-    return askSlots(steps, slots, (part, partSlot, always) => {
+    const parts = partsOf(steps, (_, place) => slots[place] as number);
+    return askParts(parts, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;
       return this.askSlot(part, own, partSlot, until, !always && isBackground);

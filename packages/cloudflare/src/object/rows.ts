@@ -41,8 +41,4 @@ export class Rows {
     for (const name of expired) kv.delete(name);
     return firstUs === Infinity ? undefined : firstUs;
   }
-
-  deleteAll(): Promise<void> {
-    return this.storage.deleteAll();
-  }
 }

@@ -1,6 +1,5 @@
-import { sha256 } from '@noble/hashes/sha2';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { type Answer, type Clock, isSpillwayError, type Step, type Store } from '@spillway/core';
+import { hexOf, sha256, utf8Bytes } from '@spillway/core/direct';
 import {
   bytesOfText,
   encodeName,
@@ -103,5 +102,5 @@ export class Service {
 }
 
 function hash(text: string): string {
-  return bytesToHex(sha256(utf8ToBytes(text)));
+  return hexOf(sha256(utf8Bytes(text)));
 }

@@ -9,13 +9,11 @@ const PAUSE_MS = 600_000;
 export class Sweep {
   private readonly storage: ObjectStorage;
   private readonly rows: Rows;
-  private readonly pauseMs: number;
   private alarmMs = Infinity;
 
-  constructor(storage: ObjectStorage, rows: Rows, pauseMs: number = PAUSE_MS) {
+  constructor(storage: ObjectStorage, rows: Rows) {
     this.storage = storage;
     this.rows = rows;
-    this.pauseMs = pauseMs;
   }
 
   /** Reads the alarm, which an earlier instance of the object may have set. Must be called first. */
@@ -24,7 +22,7 @@ export class Sweep {
   }
 
   async setAlarm(endsUs: number, nowUs: number): Promise<void> {
-    const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
+    const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + PAUSE_MS));
     if (dueMs >= this.alarmMs) return;
     this.alarmMs = dueMs;
     await this.storage.setAlarm(dueMs);
@@ -33,7 +31,7 @@ export class Sweep {
   async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
     const firstUs = this.rows.reclaim(nowUs);
-    if (firstUs === undefined) await this.rows.deleteAll();
+    if (firstUs === undefined) await this.storage.deleteAll();
     else await this.setAlarm(firstUs, nowUs);
   }
 }

@@ -21,7 +21,7 @@ import {
 import { noReply, tooLate } from '../failures.js';
 import type { ObjectNamespace } from '../platform.js';
 import { plainStep } from '../wire/calls.js';
-import { ObjectCalls } from './object-calls.js';
+import { objectCalls, type SendCall } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
@@ -91,7 +91,7 @@ export class ObjectStore implements DurableObjectStore {
   readonly testClock?: Clock;
   readonly values: Values;
   private readonly nameOf: (key: string) => string;
-  private readonly calls: ObjectCalls;
+  private readonly sendCall: SendCall;
   private readonly known = new Set<string>();
 
   constructor(
@@ -107,7 +107,7 @@ export class ObjectStore implements DurableObjectStore {
       throw mustBe('locationHint', "a text such as 'weur'", locationHint);
     }
     this.nameOf = objectNamer(hashKeys);
-    this.calls = new ObjectCalls(namespace, locationHint, test && (() => test.fields()));
+    this.sendCall = objectCalls(namespace, locationHint, test && (() => test.fields()));
     if (test) this.testClock = test.clock;
     this.values = {
       set: (name, bytes, ttlUs) => this.setValue(name, bytes, ttlUs),
@@ -152,7 +152,7 @@ export class ObjectStore implements DurableObjectStore {
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
     const known = resets.length > 0 ? resets.map(({ limiter }) => limiter) : undefined;
     const call = { steps: plain, latestUs, known };
-    const { answers } = await this.calls.sendCall(name, call, steps.every(mayRepeat));
+    const { answers } = await this.sendCall(name, call, steps.every(mayRepeat));
     if (answers?.length !== steps.length) throw noReply();
     return answers;
   }
@@ -160,16 +160,12 @@ export class ObjectStore implements DurableObjectStore {
   private async setValue(name: ValueName, bytes: Uint8Array, ttlUs: number): Promise<void> {
     checkValue(bytes, ttlUs);
     const key = this.nameOf(name.key);
-    await this.calls.sendCall(
-      key,
-      { set: { ...name, key }, text: textOfBytes(bytes), ttlUs },
-      true,
-    );
+    await this.sendCall(key, { set: { ...name, key }, text: textOfBytes(bytes), ttlUs }, true);
   }
 
   private async getValue(name: ValueName): Promise<Uint8Array | undefined> {
     const key = this.nameOf(name.key);
-    const { value } = await this.calls.sendCall(key, { get: { ...name, key } }, true);
+    const { value } = await this.sendCall(key, { get: { ...name, key } }, true);
     return value === undefined ? undefined : bytesOfText(value);
   }
 }
@@ -194,7 +190,7 @@ function checkSecret(secret: unknown): void {
   if (secret === undefined) return;
   const isSecret = typeof secret === 'string' || secret instanceof Uint8Array;
   // The value is a secret, so only its type is shown.
-  if (!isSecret) throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof secret);
-  if (secret.length === 0)
-    throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');
+  if (isSecret && secret.length > 0) return;
+  const got = isSecret ? 'an empty one' : typeof secret;
+  throw mustBe('hashKeys', 'a secret, as a string or bytes', got);
 }

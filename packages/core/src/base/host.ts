@@ -7,10 +7,6 @@ interface Hooks {
   readonly AsyncLocalStorage?: { snapshot?(): <Value>(call: () => Value) => Value };
 }
 
-interface BuiltIns {
-  readonly process?: { getBuiltinModule?(name: string): unknown };
-}
-
 /**
  * Runs `call` outside of any request's async context, if the host supports that. Timers and promises that outlive a
  * request need this, because they would otherwise keep the request's context in memory.
@@ -19,7 +15,7 @@ export const outside: <Value>(call: () => Value) => Value =
   /* @__PURE__ */ contextNow() ?? ((call) => call());
 
 function contextNow(): (<Value>(call: () => Value) => Value) | undefined {
-  const { process } = globalThis as BuiltIns;
+  const { process } = globalThis as { process?: Process };
   try {
     const hooks = process?.getBuiltinModule?.('node:async_hooks') as Hooks | undefined;
     return hooks?.AsyncLocalStorage?.snapshot?.();

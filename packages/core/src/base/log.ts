@@ -11,6 +11,7 @@ export function warn(logger: Logger, text: string): void {
 
 export class RecentSubjects<Value> {
   private readonly values = new Map<string, Value>();
+  protected readonly most: number = 1_000;
 
   get(reason: string): Value | undefined {
     return this.values.get(reason);
@@ -19,7 +20,7 @@ export class RecentSubjects<Value> {
   set(reason: string, value: Value): void {
     this.values.delete(reason);
     this.values.set(reason, value);
-    if (this.values.size <= 1_000) return;
+    if (this.values.size <= this.most) return;
     const [oldest] = this.values.keys();
     this.values.delete(oldest as string);
   }

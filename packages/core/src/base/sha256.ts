@@ -21,60 +21,77 @@ export function newDigest(): Digest {
   return hash ? (hash as Digest) : new Sha256();
 }
 
-const BLOCK = 64;
+export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
+  const digest = newDigest();
+  for (const part of parts) digest.update(part);
+  return digest.digest();
+}
 
-// The first 32 bits of the fractions of the cube roots of the first 64 primes.
-// biome-ignore format: a table
-const K = /* @__PURE__ */ new Int32Array([
-  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-  0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-  0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-  0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-  0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-  0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-  0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-]);
+/** HMAC-SHA-256 (RFC 2104) with one secret. The two padded forms of the secret are computed once. */
+export function hmacWith(secret: Uint8Array): (...parts: readonly Uint8Array[]) => Uint8Array {
+  const key = secret.length > BLOCK ? sha256(secret) : secret;
+  const padded = (pad: number): Uint8Array =>
+    Uint8Array.from({ length: BLOCK }, (_, i) => (key[i] ?? 0) ^ pad);
+  const [inner, outer] = [padded(0x36), padded(0x5c)];
+  return (...parts) => sha256(outer, sha256(inner, ...parts));
+}
+
+const HEX = /* @__PURE__ */ Array.from({ length: 256 }, (_, byte) =>
+  byte.toString(16).padStart(2, '0'),
+);
+
+export function hexOf(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += HEX[byte];
+  return text;
+}
+
+const BLOCK = 64;
+const ROUND_CONSTANTS = /* @__PURE__ */ rootsOfPrimes(64, 3);
+const START = /* @__PURE__ */ rootsOfPrimes(8, 2);
+
+/** The first 32 bits of the fractions of the roots. No fraction is so close to such a number that rounding matters. */
+function rootsOfPrimes(count: number, root: number): Int32Array {
+  const primes: number[] = [];
+  for (let n = 2; primes.length < count; n += 1) if (primes.every((p) => n % p)) primes.push(n);
+  return Int32Array.from(primes, (prime) => (prime ** (1 / root) % 1) * 2 ** 32);
+}
 
 class Sha256 implements Digest {
-  // The first 32 bits of the fractions of the square roots of the first eight primes.
-  // biome-ignore format: a table
-  private readonly state = new Int32Array([
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-  ]);
-  private readonly words = new Int32Array(64);
+  private readonly state = START.slice();
+  private readonly words = new Int32Array(BLOCK);
   private readonly rest = new Uint8Array(BLOCK);
-  private restLength = 0;
   private length = 0;
 
   update(bytes: Uint8Array): void {
+    const at = this.length % BLOCK;
     this.length += bytes.length;
     let from = 0;
-    if (this.restLength > 0) {
-      from = Math.min(BLOCK - this.restLength, bytes.length);
-      this.rest.set(bytes.subarray(0, from), this.restLength);
-      this.restLength += from;
-      if (this.restLength < BLOCK) return;
+    if (at > 0) {
+      from = Math.min(BLOCK - at, bytes.length);
+      this.rest.set(bytes.subarray(0, from), at);
+      if (at + from < BLOCK) return;
       this.compress(this.rest, 0);
     }
     for (; from + BLOCK <= bytes.length; from += BLOCK) this.compress(bytes, from);
     this.rest.set(bytes.subarray(from));
-    this.restLength = bytes.length - from;
   }
 
   digest(): Uint8Array {
-    const { length } = this;
-    const padded = new Uint8Array(this.restLength < 56 ? BLOCK : 2 * BLOCK);
-    padded.set(this.rest.subarray(0, this.restLength));
-    padded[this.restLength] = 0x80;
-    const view = new DataView(padded.buffer);
-    view.setUint32(padded.length - 8, Math.floor(length / 2 ** 29));
-    view.setUint32(padded.length - 4, (length * 8) % 2 ** 32);
-    for (let from = 0; from < padded.length; from += BLOCK) this.compress(padded, from);
-    const result = new Uint8Array(32);
-    const out = new DataView(result.buffer);
-    for (const [i, word] of this.state.entries()) out.setInt32(i * 4, word);
-    return result;
+    const { length, rest, state } = this;
+    const at = length % BLOCK;
+    rest[at] = 0x80;
+    rest.fill(0, at + 1);
+    if (at >= BLOCK - 8) {
+      this.compress(rest, 0);
+      rest.fill(0);
+    }
+    const view = new DataView(rest.buffer);
+    view.setUint32(BLOCK - 8, Math.floor(length / 2 ** 29));
+    view.setUint32(BLOCK - 4, (length * 8) % 2 ** 32);
+    this.compress(rest, 0);
+    for (let i = 0; i < 8; i += 1) view.setInt32(i * 4, state[i] as number);
+    return rest.slice(0, 32);
   }
 
   private compress(bytes: Uint8Array, from: number): void {
@@ -91,7 +108,8 @@ class Sha256 implements Digest {
     let h = state[7] as number;
     for (let i = 0; i < 64; i += 1) {
       const s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
-      const one = (h + s1 + (g ^ (e & (f ^ g))) + (K[i] as number) + (words[i] as number)) | 0;
+      const one =
+        (h + s1 + (g ^ (e & (f ^ g))) + (ROUND_CONSTANTS[i] as number) + (words[i] as number)) | 0;
       const s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
       const two = (s0 + ((a & b) | (c & (a | b)))) | 0;
       h = g;

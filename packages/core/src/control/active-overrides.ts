@@ -12,12 +12,7 @@ interface InForce {
 }
 
 const NO_KEYS = new Map<string, never>();
-const NONE: InForce = {
-  settings: undefined,
-  verdicts: NO_KEYS,
-  limits: NO_KEYS,
-  resets: NO_KEYS,
-};
+const NONE: InForce = { settings: undefined, verdicts: NO_KEYS, limits: NO_KEYS, resets: NO_KEYS };
 
 /**
  * Keeps the latest override of each setting. `settingsOf` returns the same object until an override of the limiter or

@@ -1,4 +1,4 @@
-import { checkList } from '../base/check-shapes.js';
+import { checkFlag, checkList } from '../base/check-shapes.js';
 import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
 import { type Duration, parseDuration } from '../base/duration.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
@@ -104,29 +104,13 @@ export function checkClearKey(
  */
 export function checkSetting(setting: Setting): void {
   const { what, value } = setting;
-  switch (what) {
-    case 'mode':
-      oneOf('mode', value, MODES);
-      return;
-    case 'share':
-      shareFromZero('share', value);
-      return;
-    case 'limits':
-      checkLimits(value);
-      return;
-    case 'key':
-      checkKey(setting.key);
-      oneOf('what is set for a key', value, ['allow', 'block']);
-      return;
-    case 'key-limits':
-      checkKey(setting.key);
-      checkLimits(value);
-      return;
-    case 'reset':
-      checkKey(setting.key);
-      return;
-    default:
-      throw mustBe('what is set', 'mode, share, limits, key, key-limits or reset', what);
+  if (what === 'key' || what === 'key-limits' || what === 'reset') checkKey(setting.key);
+  if (what === 'mode') oneOf('mode', value, MODES);
+  else if (what === 'share') shareFromZero('share', value);
+  else if (what === 'limits' || what === 'key-limits') checkLimits(value);
+  else if (what === 'key') oneOf('what is set for a key', value, ['allow', 'block']);
+  else if (what !== 'reset') {
+    throw mustBe('what is set', 'mode, share, limits, key, key-limits or reset', what);
   }
 }
 
@@ -139,9 +123,7 @@ function checkLimits(limits: LiveLimits): void {
   if (allPlans !== undefined && factor !== undefined) {
     throw mustBe('allPlans', 'left out: a factor applies to all plans', allPlans);
   }
-  if (allPlans !== undefined && typeof allPlans !== 'boolean') {
-    throw mustBe('allPlans', 'true or false', allPlans);
-  }
+  checkFlag('allPlans', allPlans);
   // The limiter's algorithm is not known here. If the algorithm has no burst, the limiter reports a fault and keeps its
   // declared numbers.
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));

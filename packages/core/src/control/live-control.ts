@@ -42,11 +42,7 @@ export function liveControl<C extends Control>(control: C): C & ControlLinked {
   if (!Object.isExtensible(control)) {
     throw mustBe('control', 'extensible: freeze it after liveControl(control)', control);
   }
-  return Object.assign(control, { link: linkOf });
-}
-
-function linkOf(this: Control, user: ControlUser): ControlLink {
-  return new Link(this, user);
+  return Object.assign(control, { link: (user: ControlUser) => new Link(control, user) });
 }
 
 class Link implements ControlLink {
@@ -81,7 +77,9 @@ class Link implements ControlLink {
     const own = this.limitsOf(limiter.name, key);
     // A plan's limit of 0 stays 0, except for keys that have their own live `limit`.
     if (from.numbers.limit === 0 && own?.limit === undefined) return from;
-    const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
+    const isFor =
+      from === limiter.declared || limits?.factor !== undefined || limits?.allPlans === true;
+    const live = own ?? (isFor ? limits : undefined);
     return live ? this.changed(limiter, from, live) : from;
   }
 
@@ -104,7 +102,10 @@ class Link implements ControlLink {
 
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined {
     const override = this.overrideOf(limiter, key);
-    return override && overriddenDecision(limiter, mode, override);
+    if (!override) return undefined;
+    return override.verdict === 'allow'
+      ? skippedDecision(limiter)
+      : deniedDecision(limiter, mode, 'blocked', override.endsInMs);
   }
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
@@ -191,18 +192,4 @@ class Link implements ControlLink {
   private reportFault(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
   }
-}
-
-function reachesPlans(limits: LiveLimits | undefined): boolean {
-  return limits?.factor !== undefined || limits?.allPlans === true;
-}
-
-function overriddenDecision(
-  limiter: string,
-  mode: Mode,
-  { verdict, endsInMs }: KeyOverride,
-): Decision {
-  return verdict === 'allow'
-    ? skippedDecision(limiter)
-    : deniedDecision(limiter, mode, 'blocked', endsInMs);
 }

@@ -50,9 +50,7 @@ export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
 
 /** An address in `64:ff9b::/96` (RFC 6052) is an IPv4 client behind a NAT64 translator. */
 function isNat64(groups: readonly number[]): boolean {
-  if (groups[0] !== 0x64 || groups[1] !== 0xff9b) return false;
-  for (let at = 2; at < 6; at += 1) if (groups[at] !== 0) return false;
-  return true;
+  return groups[0] === 0x64 && groups[1] === 0xff9b && groups.slice(2, 6).every(isZero);
 }
 
 function masked(groups: readonly number[], prefix: number): number[] {
@@ -179,9 +177,7 @@ function expanded(groups: number[], gap: number): number[] | undefined {
   const missing = 8 - groups.length;
   if (gap < 0) return missing === 0 ? groups : undefined;
   if (missing < 1) return undefined;
-  const zeros: number[] = [];
-  while (zeros.length < missing) zeros.push(0);
-  return [...groups.slice(0, gap), ...zeros, ...groups.slice(gap)];
+  return [...groups.slice(0, gap), ...new Array<number>(missing).fill(0), ...groups.slice(gap)];
 }
 
 function hexDigit(text: string, at: number): number {
@@ -203,7 +199,9 @@ function addressEnd(text: string): number {
 }
 
 function isMapped(groups: readonly number[]): boolean {
-  if (groups[5] !== 0xffff) return false;
-  for (let at = 0; at < 5; at += 1) if (groups[at] !== 0) return false;
-  return true;
+  return groups[5] === 0xffff && groups.slice(0, 5).every(isZero);
+}
+
+function isZero(group: number): boolean {
+  return group === 0;
 }

@@ -192,10 +192,7 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
       'SPW_TRUST_PROXY_INVALID',
     );
   }
-  const ranges: AddressRange[] = [];
-  for (const [at, element] of given.entries()) {
-    ranges.push(...compileElement(element, `${option}[${at}]`));
-  }
+  const ranges = [...given].flatMap((element, at) => compileElement(element, `${option}[${at}]`));
   if (holdEveryone(ranges)) throw unsafe(option, given);
   return ranges.length === 0 ? { kind: 'none' } : { kind: 'ranges', ranges };
 }
@@ -266,32 +263,21 @@ function isTrusted(ranges: readonly AddressRange[], text: string | undefined): b
   return address !== undefined && ranges.some((range) => inRange(range, address));
 }
 
+const NAMED: ReadonlyMap<string, readonly string[]> = /* @__PURE__ */ new Map([
+  ['loopback', ['127.0.0.0/8', '::1']],
+  ['linklocal', ['169.254.0.0/16', 'fe80::/10']],
+  ['uniquelocal', ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']],
+]);
+
 function compileElement(element: unknown, option: string): AddressRange[] {
-  const texts = typeof element === 'string' ? (named(element) ?? [element]) : [];
-  const ranges: AddressRange[] = [];
-  for (const text of texts) {
-    const range = parseRange(text);
-    if (range) ranges.push(range);
-  }
+  const texts = typeof element === 'string' ? (NAMED.get(element) ?? [element]) : [];
+  const ranges = texts.flatMap((text) => parseRange(text) ?? []);
   if (ranges.length === 0) {
     const what =
       "an address or a network such as '10.0.0.0/8' or 'fd00::/8', or 'loopback', 'linklocal' or 'uniquelocal'";
     throw mustBe(option, what, element, 'SPW_CIDR_INVALID');
   }
   return ranges;
-}
-
-function named(name: string): readonly string[] | undefined {
-  switch (name) {
-    case 'loopback':
-      return ['127.0.0.0/8', '::1'];
-    case 'linklocal':
-      return ['169.254.0.0/16', 'fe80::/10'];
-    case 'uniquelocal':
-      return ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
-    default:
-      return undefined;
-  }
 }
 
 function unsafe(option: string, value: unknown): SpillwayError {

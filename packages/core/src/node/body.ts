@@ -1,7 +1,6 @@
 import { after } from '../base/host.js';
+import { utf8Bytes } from '../base/utf8.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
-
-declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
 /**
  * The global `Buffer`, which exists only in Node-compatible runtimes. In other runtimes, streams have no encoding
@@ -128,6 +127,5 @@ export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   const text = String(chunk);
   const { Buffer: host } = globalThis as NodeGlobals;
-  if (host && typeof encoding === 'string') return host.from(text, encoding);
-  return new TextEncoder().encode(text);
+  return host && typeof encoding === 'string' ? host.from(text, encoding) : utf8Bytes(text);
 }

@@ -28,10 +28,7 @@ interface Process {
   kill(pid: number, signal: 0): unknown;
 }
 
-declare const performance: {
-  now(): number;
-  eventLoopUtilization?(): LoopTimes;
-};
+declare const performance: { now(): number; eventLoopUtilization?(): LoopTimes };
 declare function setInterval(callback: () => void, ms: number): { unref?(): void };
 declare function clearInterval(timer: unknown): void;
 

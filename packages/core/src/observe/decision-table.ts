@@ -5,8 +5,7 @@ import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.j
 import { showsColors, toConsoleLine } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Decision, Outcome } from '../contract/decision.js';
-import type { DecisionEvent, Observer } from '../contract/observer.js';
-import type { LimitRequest } from '../contract/request.js';
+import type { Observer } from '../contract/observer.js';
 import { checkOutcomes, REJECTIONS } from './outcomes.js';
 
 export interface DecisionTableOptions {
@@ -70,92 +69,61 @@ const COLORS: Readonly<Record<Outcome, number>> = {
  */
 export function decisionTable(options: DecisionTableOptions = {}): Observer {
   checkOptions(options, 'decisionTable()', NAMES);
-  const { outcomes = REJECTIONS, linesPerSecond = 20, write, clock } = options;
+  const { outcomes = REJECTIONS, linesPerSecond = 20, write = toConsoleLine, clock } = options;
   checkOutcomes(outcomes);
   integerBetween('linesPerSecond', linesPerSecond, 1, 10_000);
-  checkCallback('write', write);
+  checkCallback('write', options.write);
   checkClock(clock);
   checkFlag('color', options.color);
-  const { color = write === undefined && showsColors() } = options;
-  const table = new Table(linesPerSecond, write ?? toConsoleLine, color, clock);
+  const { color = options.write === undefined && showsColors() } = options;
+  let seed: Fingerprint | undefined;
+  let second = Number.NaN;
+  let lines = 0;
+  let missing = 0;
+  let hasHead = false;
+  const hasRoom = (nowMs: number): boolean => {
+    const now = Math.floor(nowMs / 1000);
+    lines = now === second ? lines + 1 : 1;
+    second = now;
+    if (lines <= linesPerSecond) return true;
+    missing += 1;
+    return false;
+  };
   return {
     // Returns the result of `write`: if it is a promise that rejects, the guard reports a fault.
     onDecision(event, key, request): unknown {
-      return outcomes.includes(event.outcome) ? table.writeRow(event, key, request) : undefined;
+      if (!outcomes.includes(event.outcome)) return undefined;
+      const nowMs = clock ? clock.nowUs() / 1000 : wallClockMs();
+      if (!hasRoom(nowMs)) return undefined;
+      const head = hasHead ? [] : [inColumns(COLUMNS.map(([title]) => title))];
+      const gap = missing > 0 ? [`... ${missing} more`] : [];
+      hasHead = true;
+      missing = 0;
+      seed ??= randomSeed();
+      const cells = [
+        timeOf(nowMs),
+        request ? `${request.method} ${request.path}` : '-',
+        event.limiter,
+        shownKey(key, seed),
+        `${event.outcome}${reasonOf(event)}`,
+        leftOf(event),
+        waitOf(event),
+      ];
+      const line = inColumns(cells, color ? COLORS[event.outcome] : undefined);
+      return write([...head, ...gap, line].join('\n'));
     },
   };
 }
 
-class Table {
-  private readonly linesPerSecond: number;
-  private readonly write: (line: string) => void;
-  private readonly color: boolean;
-  private readonly clock: Clock | undefined;
-  private seed: Fingerprint | undefined;
-  private second = Number.NaN;
-  private lines = 0;
-  private missing = 0;
-  private hasHead = false;
-
-  constructor(
-    linesPerSecond: number,
-    write: (line: string) => void,
-    color: boolean,
-    clock: Clock | undefined,
-  ) {
-    this.linesPerSecond = linesPerSecond;
-    this.write = write;
-    this.color = color;
-    this.clock = clock;
-  }
-
-  writeRow(
-    event: DecisionEvent,
-    key: string | undefined,
-    request: LimitRequest | undefined,
-  ): unknown {
-    const nowMs = this.clock ? this.clock.nowUs() / 1000 : wallClockMs();
-    if (!this.hasRoom(nowMs)) return undefined;
-    const head = this.hasHead ? [] : [inColumns(COLUMNS.map(([title]) => title))];
-    const gap = this.missing > 0 ? [`... ${this.missing} more`] : [];
-    this.hasHead = true;
-    this.missing = 0;
-    const cells = [
-      timeOf(nowMs),
-      request ? `${request.method} ${request.path}` : '-',
-      event.limiter,
-      this.shown(key),
-      `${event.outcome}${reasonOf(event)}`,
-      leftOf(event),
-      waitOf(event),
-    ];
-    const line = inColumns(cells, this.color ? COLORS[event.outcome] : undefined);
-    return this.write([...head, ...gap, line].join('\n'));
-  }
-
-  private hasRoom(nowMs: number): boolean {
-    const second = Math.floor(nowMs / 1000);
-    if (second !== this.second) {
-      this.second = second;
-      this.lines = 0;
-    }
-    this.lines += 1;
-    if (this.lines <= this.linesPerSecond) return true;
-    this.missing += 1;
-    return false;
-  }
-
-  /**
-   * The key as printed. Spillway adds `@` to client addresses, to lists, and to keys that begin with `@`; this `@` is
-   * removed. Addresses are not shortened; other keys over 8 characters are.
-   */
-  private shown(key = ''): string {
-    const own = key.replace(/^@/, '');
-    if (own.length <= 8 || /^@[^@[]/.test(key)) return own;
-    this.seed ??= randomSeed();
-    const digits = (fingerprint(own, this.seed).lo >>> 16).toString(16).padStart(4, '0');
-    return `${own.slice(0, 4)}..${digits}`;
-  }
+/**
+ * The key as printed. Spillway adds `@` to client addresses, to lists, and to keys that begin with `@`; this `@` is
+ * removed. Addresses are not shortened; other keys over 8 characters are.
+ */
+function shownKey(key: string | undefined, seed: Fingerprint): string {
+  const own = key?.replace(/^@/, '') ?? '';
+  if (own.length <= 8 || /^@[^@[]/.test(key ?? '')) return own;
+  const digits = (fingerprint(own, seed).lo >>> 16).toString(16).padStart(4, '0');
+  return `${own.slice(0, 4)}..${digits}`;
 }
 
 function timeOf(ms: number): string {

@@ -46,29 +46,25 @@ interface LastLine {
   more: number;
 }
 
-class FaultLog {
-  private readonly lastLines = new RecentSubjects<LastLine>();
-  private readonly logger: Logger;
+/** By logger, so guards with the same logger share the limit of one line per minute. */
+const lastLines = new WeakMap<Logger, RecentSubjects<LastLine>>();
 
-  constructor(logger: Logger) {
-    this.logger = logger;
+function logFault(logger: Logger, fault: Fault, hasBreaker = false): void {
+  const lines = lastLines.get(logger) ?? new RecentSubjects<LastLine>();
+  lastLines.set(logger, lines);
+  const id = idOf(fault);
+  const last = lines.get(id);
+  const nowUs = systemClock.nowUs();
+  if (last && nowUs - last.atUs < QUIET_US) {
+    last.more += 1;
+    return;
   }
-
-  logFault(fault: Fault, hasBreaker = false): void {
-    const id = idOf(fault);
-    const last = this.lastLines.get(id);
-    const nowUs = systemClock.nowUs();
-    if (last && nowUs - last.atUs < QUIET_US) {
-      last.more += 1;
-      return;
-    }
-    // The breaker logs the start of an outage, so the first line comes a minute later, if the fault still occurs.
-    const isOutage = fault.source === 'store' && !isOfTheCall(fault.error);
-    const isLoggedByBreaker = hasBreaker && !last && isOutage;
-    this.lastLines.set(id, { atUs: nowUs, more: isLoggedByBreaker ? 1 : 0 });
-    if (isLoggedByBreaker) return;
-    warn(this.logger, sentenceOf(fault) + timesOf(last, nowUs) + seeHelp(fault.error));
-  }
+  // The breaker logs the start of an outage, so the first line comes a minute later, if the fault still occurs.
+  const isOutage = fault.source === 'store' && !isOfTheCall(fault.error);
+  const isLoggedByBreaker = hasBreaker && !last && isOutage;
+  lines.set(id, { atUs: nowUs, more: isLoggedByBreaker ? 1 : 0 });
+  if (isLoggedByBreaker) return;
+  warn(logger, sentenceOf(fault) + timesOf(last, nowUs) + seeHelp(fault.error));
 }
 
 /**
@@ -112,18 +108,8 @@ export function faultLogFor(
   store: Pick<Store, 'sync'> | undefined,
 ): ((fault: Fault) => void) | undefined {
   if (onFault || !logger) return undefined;
-  const log = faultLogOf(logger);
   const hasBreaker = breaker !== false && store?.sync === false;
-  return (fault) => log.logFault(fault, hasBreaker);
-}
-
-const faultLogs = new WeakMap<Logger, FaultLog>();
-
-/** One log per logger, so guards with the same logger share the limit of one line per minute. */
-function faultLogOf(logger: Logger): FaultLog {
-  const log = faultLogs.get(logger) ?? new FaultLog(logger);
-  faultLogs.set(logger, log);
-  return log;
+  return (fault) => logFault(logger, fault, hasBreaker);
 }
 
 /**
@@ -138,7 +124,7 @@ export function tellFault(
 ): void {
   try {
     if (onFault) disregard(onFault(fault));
-    else if (logger) faultLogOf(logger).logFault(fault);
+    else if (logger) logFault(logger, fault);
   } catch {
     // If `onFault` itself fails, there is nowhere else to report it.
   }

@@ -93,62 +93,45 @@ export const METRICS: readonly Metric[] = [
     labels: [],
     read: (tally) => single(tally.overflowed),
   },
-  {
-    name: 'breaker.open',
-    kind: 'gauge',
-    help: 'Open circuit breakers: stores that fail or are slow.',
-    labels: [],
-    read: (tally) => single(tally.openBreakers),
-  },
-  {
-    name: 'settings.lost',
-    kind: 'gauge',
-    help: 'Controls whose store has lost the live settings. The last known settings stay active.',
-    labels: [],
-    read: (tally) => single(tally.lostControls),
-  },
-  {
-    name: 'permits.in_progress',
-    kind: 'gauge',
-    help: 'Permits that requests hold now.',
-    labels: [],
-    read: (tally) => single(tally.permitsInProgress),
-  },
-  {
-    name: 'jobs.waiting',
-    kind: 'gauge',
-    help: 'Jobs of a shaper that wait for their start.',
-    labels: ['limiter'],
-    read: (tally) => tally.jobsWaiting(),
-  },
-  {
-    name: 'jobs.running',
-    kind: 'gauge',
-    help: 'Jobs of a shaper that run.',
-    labels: ['limiter'],
-    read: (tally) => tally.jobsRunning(),
-  },
-  {
-    name: 'shed.amount',
-    kind: 'gauge',
-    help: 'How far up the priority classes the ladder sheds, 0 to 1.',
-    labels: ['limiter'],
-    read: (tally) => tally.shedAmounts(),
-  },
-  {
-    name: 'brake.fraction',
-    kind: 'gauge',
-    help: 'The fraction of requests that the brake rejects.',
-    labels: ['limiter'],
-    read: (tally) => tally.brakeFractions(),
-  },
-  {
-    name: 'signal.value',
-    kind: 'gauge',
-    help: 'Load: 0 is idle, 1 is the target.',
-    labels: ['signal'],
-    read: (tally) => tally.signalValues(),
-  },
+  /* @__PURE__ */ gauge(
+    'breaker.open',
+    'Open circuit breakers: stores that fail or are slow.',
+    [],
+    (tally) => single(tally.openBreakers),
+  ),
+  /* @__PURE__ */ gauge(
+    'settings.lost',
+    'Controls whose store has lost the live settings. The last known settings stay active.',
+    [],
+    (tally) => single(tally.lostControls),
+  ),
+  /* @__PURE__ */ gauge('permits.in_progress', 'Permits that requests hold now.', [], (tally) =>
+    single(tally.permitsInProgress),
+  ),
+  /* @__PURE__ */ gauge(
+    'jobs.waiting',
+    'Jobs of a shaper that wait for their start.',
+    ['limiter'],
+    (tally) => tally.jobsWaiting(),
+  ),
+  /* @__PURE__ */ gauge('jobs.running', 'Jobs of a shaper that run.', ['limiter'], (tally) =>
+    tally.jobsRunning(),
+  ),
+  /* @__PURE__ */ gauge(
+    'shed.amount',
+    'How far up the priority classes the ladder sheds, 0 to 1.',
+    ['limiter'],
+    (tally) => tally.shedAmounts(),
+  ),
+  /* @__PURE__ */ gauge(
+    'brake.fraction',
+    'The fraction of requests that the brake rejects.',
+    ['limiter'],
+    (tally) => tally.brakeFractions(),
+  ),
+  /* @__PURE__ */ gauge('signal.value', 'Load: 0 is idle, 1 is the target.', ['signal'], (tally) =>
+    tally.signalValues(),
+  ),
 ];
 
 function single(value: number | undefined): Sample<string>[] {
@@ -164,4 +147,13 @@ function unitsOf(kind: UnitsKind, help: string): Metric {
     labels: ['limiter'],
     read: (tally) => tally.units(kind),
   };
+}
+
+function gauge(
+  name: string,
+  help: string,
+  labels: readonly string[],
+  read: Metric['read'],
+): Metric {
+  return { name, kind: 'gauge', help, labels, read };
 }

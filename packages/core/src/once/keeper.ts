@@ -101,43 +101,38 @@ function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values
   throw mustBe('store', 'one with values, which idempotency() needs', store, 'SPW_STORE_INVALID');
 }
 
-function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
-  switch (reason) {
-    case 'running':
-      return {
-        type: helpFor(reason),
-        title: 'Request in progress',
-        detail: 'A request with this idempotency key is in progress.',
-      };
-    case 'mismatch':
-      return {
-        type: helpFor(reason),
-        title: 'Idempotency key used for another request',
-        detail: mismatchOf(status),
-        advice: 'Send the same request, or use another key.',
-      };
-    case 'key-invalid':
-      return {
-        type: helpFor(reason),
-        title: 'Idempotency key missing or invalid',
-        detail: 'This request needs an idempotency key of 1 to 255 printable ASCII characters.',
-        advice: 'Send one in the header of that name.',
-      };
-    case 'not-kept':
-      return {
-        type: helpFor(reason),
-        title: 'Response not stored',
-        detail:
-          'The request with this idempotency key was completed, but its response was not stored.',
-        advice: 'It will not run again: get its result in another way.',
-      };
-    default:
-      return undefined;
-  }
-}
+type ClaimReason = 'running' | 'mismatch' | 'key-invalid' | 'not-kept';
 
-function mismatchOf(status: number | undefined): string {
-  if (status === 413) return 'The body of this repeated request is too large to be compared.';
-  if (status === 408) return 'The body of this repeated request did not arrive in time.';
-  return 'This idempotency key was used for another request.';
+const PROBLEMS: Readonly<Record<ClaimReason, Omit<OwnProblem, 'type'>>> = {
+  running: {
+    title: 'Request in progress',
+    detail: 'A request with this idempotency key is in progress.',
+  },
+  mismatch: {
+    title: 'Idempotency key used for another request',
+    detail: 'This idempotency key was used for another request.',
+    advice: 'Send the same request, or use another key.',
+  },
+  'key-invalid': {
+    title: 'Idempotency key missing or invalid',
+    detail: 'This request needs an idempotency key of 1 to 255 printable ASCII characters.',
+    advice: 'Send one in the header of that name.',
+  },
+  'not-kept': {
+    title: 'Response not stored',
+    detail: 'The request with this idempotency key was completed, but its response was not stored.',
+    advice: 'It will not run again: get its result in another way.',
+  },
+};
+
+/** Details of a mismatch, by status. */
+const DETAILS: Readonly<Record<number, string>> = {
+  413: 'The body of this repeated request is too large to be compared.',
+  408: 'The body of this repeated request did not arrive in time.',
+};
+
+function problemOfClaim({ reason, status = 0 }: Decision): OwnProblem | undefined {
+  const name = reason as ClaimReason;
+  const problem: Omit<OwnProblem, 'type'> | undefined = PROBLEMS[name];
+  return problem && { type: helpFor(name), ...problem, detail: DETAILS[status] ?? problem.detail };
 }

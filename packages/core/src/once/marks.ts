@@ -6,6 +6,7 @@ import { checkHas, checkOptions } from '../base/check-shapes.js';
 import { checkCallback } from '../base/checks.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Logger } from '../base/host.js';
+import { RecentSubjects } from '../base/log.js';
 import type { NamesOf } from '../base/option-names.js';
 import { inTime } from '../base/within.js';
 import type { Answer } from '../contract/ask.js';
@@ -36,12 +37,18 @@ export function checkMarkOptions(options: MarkOptions, of: string): void {
   if (logger !== false) checkHas('logger', 'warn', logger);
 }
 
-export function tellMarkFault(
-  { onFault, logger }: MarkOptions,
+/** Runs work for a key in the background of a request. `running` contains its name until it has ended. */
+export function inBackground(
+  work: Promise<void>,
+  running: Set<string>,
+  name: string,
   limiter: string,
-  error: unknown,
-): void {
-  tellFault(onFault, { limiter, source: 'observer', error }, logger);
+  { onFault, logger }: MarkOptions,
+): Promise<void> {
+  running.add(name);
+  return work
+    .catch((error) => tellFault(onFault, { limiter, source: 'observer', error }, logger))
+    .finally(() => running.delete(name));
 }
 
 /**
@@ -69,24 +76,11 @@ export async function answersOf<Answers extends readonly Answer[]>(
   return called.value as Answers;
 }
 
-const MOST = 10_000;
 const LONGEST_KEY = 64;
 
-export class RecentMarks<Value> {
-  private readonly values = new Map<string, Value>();
+export class RecentMarks<Value> extends RecentSubjects<Value> {
+  protected override readonly most = 10_000;
   private seed: Fingerprint | undefined;
-
-  get(name: string): Value | undefined {
-    return this.values.get(name);
-  }
-
-  set(name: string, value: Value): void {
-    this.values.delete(name);
-    this.values.set(name, value);
-    if (this.values.size <= MOST) return;
-    const [oldest] = this.values.keys();
-    this.values.delete(oldest as string);
-  }
 
   nameOf(mark: string, key: string): string {
     if (key.length <= LONGEST_KEY) return `${mark} ${key}`;

@@ -59,9 +59,7 @@ function replayed(decision: Decision, record: AnswerRecord | undefined): Settled
 }
 
 function rejected(decision: Decision, reason: Reason, status?: number): Settled {
-  return {
-    decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity },
-  };
+  return { decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity } };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { base64url } from '../base/bytes-text.js';
 import { afterPendingInput, type Eventually, isLater } from '../base/host.js';
-import { type Digest, newDigest } from '../base/sha256.js';
+import { type Digest, newDigest, sha256 } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 import type { BodyEnd, BodyWatcher, Recorder } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
@@ -31,9 +31,7 @@ function headDigest<Raw>(
     mediaType(request.header('content-type')),
     (request.header('content-encoding') ?? '').trim().toLowerCase(),
   ];
-  const hash = newDigest();
-  hash.update(utf8Bytes(parts.join('\n')));
-  return digestText(hash.digest());
+  return digestText(sha256(utf8Bytes(parts.join('\n'))));
 }
 
 /** Returns the host without its port, because the port may differ between processes of one service. */

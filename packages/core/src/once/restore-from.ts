@@ -15,9 +15,9 @@ import {
   answersOf,
   calendarLook,
   checkMarkOptions,
+  inBackground,
   type MarkOptions,
   RecentMarks,
-  tellMarkFault,
 } from './marks.js';
 
 /** Returns the units that `key` (the counted key) has used in a period: an integer from 0 to 2^51. */
@@ -111,11 +111,9 @@ class Restorer {
     if (seen.nextCallUs > nowUs) return;
     if (seen.startUs <= 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
-    this.running.add(name);
     this.seen.set(name, seen);
-    const restored = this.restore(event, key, load, seen)
-      .catch((error) => tellMarkFault(this.options, limiter, error))
-      .finally(() => this.running.delete(name));
+    const work = this.restore(event, key, load, seen);
+    const restored = inBackground(work, this.running, name, limiter, this.options);
     request?.waitUntil?.(restored);
   }
 

@@ -12,9 +12,9 @@ import {
   answersOf,
   calendarLook,
   checkMarkOptions,
+  inBackground,
   type MarkOptions,
   RecentMarks,
-  tellMarkFault,
 } from './marks.js';
 
 /** The report that a key has used a share of its limit. */
@@ -162,10 +162,8 @@ class Teller {
       const isSame = quiet.endsUs.some((known) => Math.abs(endUs - known) <= SAME_US);
       const isKnown = quiet.endsUs.length === 0 || (isSame && !crosses);
       if (isKnown && quiet.nextCallUs > now) continue;
-      this.running.add(name);
-      const told = this.tell(event, share, key, name)
-        .catch((error) => tellMarkFault(this.options, limiter, error))
-        .finally(() => this.running.delete(name));
+      const work = this.tell(event, share, key, name);
+      const told = inBackground(work, this.running, name, limiter, this.options);
       request?.waitUntil?.(told);
     }
   }

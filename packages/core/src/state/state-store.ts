@@ -18,7 +18,7 @@ import type { ApplyOptions, Step, Store, Values } from '../contract/store.js';
 import type { LinkedStore } from '../contract/store-link.js';
 import { remoteStore } from '../stores/remote-store.js';
 import type { StateBackend, StateChanges } from './state-backend.js';
-import { StateValues } from './state-values.js';
+import { stateValues } from './state-values.js';
 import { transact } from './transaction.js';
 
 /**
@@ -79,7 +79,7 @@ class StateStore implements Store {
     if (denialsLastUs !== undefined) this.denialsLastUs = denialsLastUs;
     if (backend.domainOf) this.domainOf = backend.domainOf.bind(backend);
     this.naming = { hash: backend.hash?.bind(backend) };
-    this.values = new StateValues(backend, this.naming);
+    this.values = stateValues(backend, this.naming);
   }
 
   register(limiter: string, rule: Rule): void {
@@ -91,14 +91,13 @@ class StateStore implements Store {
     if (steps.length > MAX_STEPS) throw tooLarge();
     const group = uniqueGroup(steps);
     const named = group.steps.map((step) => this.named(step));
-    const texts = new TextGroup(named);
+    const names = namesOf(named);
     // Steps at the end of a request, such as refunds and releases, have no deadline, because they are useful at any
     // time.
     const within = steps.every(isEnd) ? {} : options;
-    const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
-      const decided = texts.decideGroup(stored, nowUs);
-      return { result: decided.answers, changes: decided.changes };
-    });
+    const answers = await transact(this.backend, names, within, (texts, nowUs) =>
+      decideGroup(named, new Map(names.map((name, place) => [name, texts[place]])), nowUs),
+    );
     return spread(group, answers);
   }
 
@@ -122,50 +121,40 @@ interface NamedStep {
   readonly others: readonly NamedStep[];
 }
 
-interface Decided {
-  readonly answers: readonly Answer[];
-  readonly changes: StateChanges;
-}
-
 type Texts = ReadonlyMap<string, string | undefined>;
 
-class TextGroup {
-  /** Names of all counts that the group reads or writes, each once, in ascending order. */
-  readonly names: readonly string[];
-  private readonly steps: readonly NamedStep[];
+/** The names of all counts that the steps read or write, each once, in ascending order. */
+function namesOf(steps: readonly NamedStep[]): readonly string[] {
+  const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
+  return [...new Set(names)].sort();
+}
 
-  constructor(steps: readonly NamedStep[]) {
-    const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
-    this.names = [...new Set(names)].sort();
-    this.steps = steps;
-  }
-
-  /** Decides on the whole group. A backend that retries its transaction calls this again. */
-  decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
-    const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
-    const counts = new Map<string, StoredCount>();
-    // Each count is read once and changed in place. A step that is judged changes only what charging it would change
-    // too.
-    const perform = (step: Step, name: string, charge: boolean): Answer => {
-      const count = counts.get(name) ?? readCount(step, stored.get(name));
-      counts.set(name, count);
-      return count.step(step, nowUs, charge);
-    };
-    const { steps } = this;
-    const judge = (step: Step, place: number) =>
-      perform(step, (steps[place] as NamedStep).name, false);
-    const group = startTogether(
-      steps.map(({ step }) => step),
-      judge,
-    );
-    const passes = groupPasses(group, (step, place) => judge(step, place).allowed);
-    const answers = group.map((step, place) => {
-      const { name, others } = steps[place] as NamedStep;
-      for (const other of others) perform(other.step, other.name, true);
-      return perform(step, name, passes);
-    });
-    return { answers, changes: changesOf(counts, stored, nowUs) };
-  }
+/** Decides on the whole group. A backend that retries its transaction calls this again. */
+function decideGroup(
+  steps: readonly NamedStep[],
+  stored: Texts,
+  nowUs: number,
+): { readonly result: readonly Answer[]; readonly changes: StateChanges } {
+  const counts = new Map<string, StoredCount>();
+  // Each count is read once and changed in place. A step that is judged changes only what charging it would change
+  // too.
+  const perform = ({ name }: NamedStep, step: Step, charge: boolean): Answer => {
+    const count = counts.get(name) ?? readCount(step, stored.get(name));
+    counts.set(name, count);
+    return count.step(step, nowUs, charge);
+  };
+  const judge = (step: Step, place: number) => perform(steps[place] as NamedStep, step, false);
+  const group = startTogether(
+    steps.map(({ step }) => step),
+    judge,
+  );
+  const passes = groupPasses(group, (step, place) => judge(step, place).allowed);
+  const result = group.map((step, place) => {
+    const named = steps[place] as NamedStep;
+    for (const other of named.others) perform(other, other.step, true);
+    return perform(named, step, passes);
+  });
+  return { result, changes: changesOf(counts, stored, nowUs) };
 }
 
 /**

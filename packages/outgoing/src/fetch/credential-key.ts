@@ -1,4 +1,4 @@
-import { newDigest, utf8Bytes } from '@spillway/core/direct';
+import { hexOf, sha256, utf8Bytes } from '@spillway/core/direct';
 import type { WebRequest } from '@spillway/core/fetch';
 
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
@@ -25,8 +25,6 @@ export function hostAndCredential({ url, headers }: Pick<WebRequest, 'url' | 'he
   const { host } = new URL(url);
   const given = CREDENTIALS.map((name) => headers.get(name));
   if (given.every((value) => value === null)) return host;
-  const digest = newDigest();
-  digest.update(utf8Bytes(JSON.stringify(given)));
-  const bytes = digest.digest().subarray(0, HASH_BYTES);
-  return `${host}#${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+  const bytes = sha256(utf8Bytes(JSON.stringify(given)));
+  return `${host}#${hexOf(bytes.subarray(0, HASH_BYTES))}`;
 }

@@ -23,23 +23,17 @@ function failAll(groups: readonly Group[], error: Error): void {
   for (const group of groups) group.reject(error);
 }
 
-interface Sender {
-  readonly isIdle: boolean;
-  pass(groups: readonly Group[]): void;
-  together(send: () => void): void;
-}
-
 /**
  * Sends the decisions of one turn of the event loop together, because half of the CPU time of a decision in Redis is
  * the overhead of the call. Waiting for the previous reply, as Nagle's algorithm does, would add a round trip.
  */
 export class Batches {
-  private readonly sender: Sender;
+  private readonly sender: GroupCalls;
   private readonly maxSteps: number;
   private readonly coalesce: boolean;
   private groups: Group[] = [];
 
-  constructor(sender: Sender, maxSteps: number, coalesce: boolean) {
+  constructor(sender: GroupCalls, maxSteps: number, coalesce: boolean) {
     this.sender = sender;
     this.maxSteps = maxSteps;
     this.coalesce = coalesce;
@@ -251,17 +245,13 @@ class GroupCall implements ScriptCall {
 }
 
 function inTime(groups: readonly Group[]): readonly Group[] {
-  if (groups.every(hasNoDeadline)) return groups;
+  if (groups.every(({ deadlineUs }) => deadlineUs === Infinity)) return groups;
   const nowUs = systemClock.nowUs();
   return groups.filter((group) => {
     if (group.deadlineUs > nowUs) return true;
     group.reject(tooLate());
     return false;
   });
-}
-
-function hasNoDeadline({ deadlineUs }: Group): boolean {
-  return deadlineUs === Infinity;
 }
 
 /**
@@ -271,13 +261,9 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;
   for (const group of groups) {
-    if (group.deadlineUs > lastUs && !isWelcomeLate(group)) lastUs = group.deadlineUs;
+    if (group.deadlineUs > lastUs && !group.steps.every(isEnd)) lastUs = group.deadlineUs;
   }
   return lastUs === -Infinity ? Infinity : lastUs;
-}
-
-function isWelcomeLate({ steps }: Group): boolean {
-  return steps.every(isEnd);
 }
 
 function keysOf(groups: readonly Group[]): string[] {

@@ -60,22 +60,15 @@ export class ServerTime implements Clock {
  * The maximum number of nodes to remember, more than any cluster has. When it is reached, all are forgotten, so old
  * addresses do not accumulate.
  */
-const MOST_NODES = 1_000;
+const MAX_NODES = 1_000;
 
-export class ServerTimes {
-  private readonly nodes = new Map<string, ServerTime>();
-
-  renew(): void {
-    for (const time of this.nodes.values()) time.renew();
+/** What is known of a node; made by `make` if nothing is. */
+export function ofNode<Known>(nodes: Map<string, Known>, node: string, make: () => Known): Known {
+  let known = nodes.get(node);
+  if (!known) {
+    if (nodes.size >= MAX_NODES) nodes.clear();
+    known = make();
+    nodes.set(node, known);
   }
-
-  timeFor(node: string): ServerTime {
-    let time = this.nodes.get(node);
-    if (!time) {
-      if (this.nodes.size >= MOST_NODES) this.nodes.clear();
-      time = new ServerTime();
-      this.nodes.set(node, time);
-    }
-    return time;
-  }
+  return known;
 }

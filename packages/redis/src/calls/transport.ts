@@ -15,7 +15,7 @@ import {
 } from '../failures.js';
 import { after, afterIdly, afterThisTurn } from '../host.js';
 import { ReadyQueue } from './ready-queue.js';
-import { type ServerTime, ServerTimes } from './server-time.js';
+import { ofNode, ServerTime } from './server-time.js';
 
 /**
  * How long calls wait for the call that sends the script's text. A proxy can lose that call and keep the connection.
@@ -39,7 +39,7 @@ export class Transport {
   private readonly client: RedisClient;
   private readonly silence: Silence | undefined;
   private readonly queue: ReadyQueue;
-  private readonly serverTimes = new ServerTimes();
+  private readonly serverTimes = new Map<string, ServerTime>();
   /** The running calls that carry a script's text, by script and node. */
   private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
@@ -71,7 +71,7 @@ export class Transport {
   }
 
   clockOf(node: string): ServerTime {
-    return this.serverTimes.timeFor(node);
+    return ofNode(this.serverTimes, node, newTime);
   }
 
   together(send: () => void): void {
@@ -134,7 +134,7 @@ export class Transport {
 
   private reconnected(): void {
     this.wasAway = false;
-    this.serverTimes.renew();
+    for (const time of this.serverTimes.values()) time.renew();
   }
 
   /**
@@ -199,6 +199,8 @@ export class Transport {
 
 function ignore(): void {}
 
+const newTime = (): ServerTime => new ServerTime();
+
 function inTime<Value>(call: Promise<Value>, deadlineUs: number): Promise<Value> {
   if (deadlineUs === Infinity) return call;
   return new Promise((resolve, reject) => {
@@ -219,14 +221,16 @@ const GRACE_MS = 250;
 
 const MIN_ACTION_INTERVAL_US = 60_000_000;
 
-const MAX_NODES = 1_000;
-
 interface Connection {
   /** When the first call after the last reply was sent; 0 if there is none. */
   unansweredSinceUs: number;
   actedUs: number;
   nextError: SpillwayError | undefined;
 }
+
+const newConnection = (): Connection => {
+  return { unansweredSinceUs: 0, actedUs: -Infinity, nextError: undefined };
+};
 
 /** Detects connections that are open but get no replies, because the server hangs or is unreachable. */
 export class Silence {
@@ -245,7 +249,7 @@ export class Silence {
    */
   sending(node: string): SpillwayError | undefined {
     const nowUs = systemClock.nowUs();
-    const connection = this.connectionOf(node);
+    const connection = ofNode(this.connections, node, newConnection);
     const { nextError } = connection;
     connection.nextError = undefined;
     if (connection.unansweredSinceUs === 0) connection.unansweredSinceUs = nowUs;
@@ -262,16 +266,6 @@ export class Silence {
   answered(node: string): void {
     const connection = this.connections.get(node);
     if (connection) connection.unansweredSinceUs = 0;
-  }
-
-  private connectionOf(node: string): Connection {
-    let connection = this.connections.get(node);
-    if (!connection) {
-      if (this.connections.size >= MAX_NODES) this.connections.clear();
-      connection = { unansweredSinceUs: 0, actedUs: -Infinity, nextError: undefined };
-      this.connections.set(node, connection);
-    }
-    return connection;
   }
 
   /**

@@ -1,7 +1,6 @@
 /** Supports ioredis 5 and 6 and its fork iovalkey, each with one server, Sentinel or Cluster. */
 
 import { systemClock } from '@spillway/core/store';
-import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
@@ -25,6 +24,8 @@ export interface IoredisClient {
   once(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
+
+declare function clearTimeout(timer: unknown): void;
 
 interface Reconnecting {
   reconnectTimeout?: unknown;
@@ -111,7 +112,7 @@ export class Ioredis implements RedisClient {
     const client = this.client as IoredisClient & Reconnecting;
     if (nowUs - this.nudgedUs < NUDGE_US || !client.reconnectTimeout) return;
     this.nudgedUs = nowUs;
-    callOff(client.reconnectTimeout);
+    clearTimeout(client.reconnectTimeout);
     client.reconnectTimeout = null;
     if (typeof client.retryAttempts === 'number') client.retryAttempts -= 1;
     this.connect();

@@ -2,8 +2,6 @@ import slotOf from 'cluster-key-slot';
 import { unavailable } from '../failures.js';
 import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
-const EVENTS = ['connect', 'disconnect'] as const;
-
 /** The members of a node-redis cluster that the store uses. */
 export interface NodeRedisCluster extends NodeRedisLike {
   /** Undefined before version 6 of node-redis. */
@@ -17,22 +15,21 @@ interface ClusterNode {
   readonly client?: { readonly isReady: boolean } | undefined;
 }
 
-export class ClusterOfNodeRedis extends AnyNodeRedis {
+export class ClusterOfNodeRedis extends AnyNodeRedis<NodeRedisCluster> {
   readonly isCluster = true;
-  private readonly cluster: NodeRedisCluster;
+  protected readonly events = ['connect', 'disconnect'] as const;
 
-  constructor(cluster: NodeRedisCluster) {
-    super(
-      cluster,
-      () => cluster.isOpen && (cluster.isReady ?? cluster.masters.length > 0),
-      EVENTS,
-      () => `Redis Cluster of ${cluster.masters.length}`,
-    );
-    this.cluster = cluster;
+  get label(): string {
+    return `Redis Cluster of ${this.client.masters.length}`;
+  }
+
+  protected isReady(): boolean {
+    const { isOpen, isReady, masters } = this.client;
+    return isOpen && (isReady ?? masters.length > 0);
   }
 
   nodeOf(slot: number): string | undefined {
-    return this.cluster.slots[slot]?.master.address;
+    return this.client.slots[slot]?.master.address;
   }
 
   override evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
@@ -48,7 +45,7 @@ export class ClusterOfNodeRedis extends AnyNodeRedis {
    * client of this node would queue them without a deadline.
    */
   private isAway(keys: readonly string[]): boolean {
-    const owner = this.cluster.slots[slotOf(keys[0] ?? '')];
+    const owner = this.client.slots[slotOf(keys[0] ?? '')];
     return owner === undefined || owner.master.client?.isReady === false;
   }
 }

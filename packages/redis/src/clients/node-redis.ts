@@ -6,8 +6,6 @@ import type { RedisClient } from './client.js';
 /** How long calls wait for a client that is open but not ready. After that, calls fail immediately. */
 const PATIENCE_US = 250_000;
 
-const EVENTS = ['ready', 'reconnecting', 'end'] as const;
-
 /** How node-redis runs scripts. */
 export interface NodeRedisCalls {
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
@@ -30,31 +28,20 @@ export interface NodeRedisClient extends NodeRedisLike {
   destroy(): void;
 }
 
-export abstract class AnyNodeRedis implements RedisClient {
-  private readonly client: NodeRedisLike;
+export abstract class AnyNodeRedis<Client extends NodeRedisLike> implements RedisClient {
+  abstract readonly label: string;
+  protected abstract readonly events: readonly string[];
+  protected readonly client: Client;
   private readonly calls: NodeRedisCalls;
-  private readonly isReady: () => boolean;
-  private readonly events: readonly string[];
-  private readonly name: () => string;
   private waitsSinceUs: number | undefined;
 
-  constructor(
-    client: NodeRedisLike,
-    isReady: () => boolean,
-    events: readonly string[],
-    name: () => string,
-  ) {
+  constructor(client: Client) {
     this.client = client;
-    this.name = name;
     // The user's client may have a type mapping, and this view has none.
     this.calls = client.withTypeMapping({});
-    this.isReady = isReady;
-    this.events = events;
   }
 
-  get label(): string {
-    return this.name();
-  }
+  protected abstract isReady(): boolean;
 
   get state(): string {
     if (this.isReady()) {
@@ -85,25 +72,23 @@ export abstract class AnyNodeRedis implements RedisClient {
   }
 }
 
-export class NodeRedis extends AnyNodeRedis {
+export class NodeRedis extends AnyNodeRedis<NodeRedisClient> {
   /** The client's `socketTimeout` does not help, because writes reset it. */
   readonly cure = 'set reconnect: true on redisStore';
-  private readonly owner: NodeRedisClient;
+  protected readonly events = ['ready', 'reconnecting', 'end'] as const;
 
-  constructor(client: NodeRedisClient) {
-    super(
-      client,
-      () => client.isReady,
-      EVENTS,
-      () => labelOf(client),
-    );
-    this.owner = client;
+  get label(): string {
+    return labelOf(this.client);
+  }
+
+  protected isReady(): boolean {
+    return this.client.isReady;
   }
 
   reconnect(): void {
-    this.owner.destroy();
+    this.client.destroy();
     // The client also emits the failure as an event.
-    this.owner.connect().catch(() => {});
+    this.client.connect().catch(() => {});
   }
 }
 

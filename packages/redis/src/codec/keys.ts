@@ -1,7 +1,5 @@
-import { hmac } from '@noble/hashes/hmac';
-import { sha256 } from '@noble/hashes/sha2';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { SpillwayError } from '@spillway/core';
+import { hexOf, hmacWith, sha256, utf8Bytes } from '@spillway/core/direct';
 import { encodeName } from '@spillway/core/store';
 
 const DEFAULT_PREFIX = 'spw:';
@@ -35,15 +33,15 @@ export function keyNamer(secret?: string | Uint8Array, prefix: string = DEFAULT_
 }
 
 function hash(text: string): string {
-  return bytesToHex(sha256(unitsOf(text)));
+  return hexOf(sha256(unitsOf(text)));
 }
 
 export function keyHasher(secret: string | Uint8Array): (key: string) => string {
   if (secret.length === 0) {
     throw new SpillwayError('SPW_OPTION_INVALID', 'hashKeys must be a secret, got an empty one');
   }
-  const secretBytes = typeof secret === 'string' ? utf8ToBytes(secret) : secret.slice();
-  return (key) => `#${bytesToHex(hmac(sha256, secretBytes, unitsOf(key)))}`;
+  const hmac = hmacWith(typeof secret === 'string' ? utf8Bytes(secret) : secret);
+  return (key) => `#${hexOf(hmac(unitsOf(key)))}`;
 }
 
 /** The UTF-16 code units, little-endian. Unlike in UTF-8, different lone surrogates stay different. */

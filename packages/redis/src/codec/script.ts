@@ -1,7 +1,7 @@
 /// <reference path="../lua.d.ts" />
 
 import { sha1 } from '@noble/hashes/legacy';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { hexOf, utf8Bytes } from '@spillway/core/direct';
 import bucketTakes from '../algorithms/bucket/takes.lua';
 import { allCodecs } from '../algorithms/codecs.js';
 import queueTakes from '../algorithms/queue/takes.lua';
@@ -55,5 +55,5 @@ function makerOfReaders(): string {
 }
 
 export function scriptOf(text: string): Script {
-  return { text, sha: bytesToHex(sha1(utf8ToBytes(text))) };
+  return { text, sha: hexOf(sha1(utf8Bytes(text))) };
 }

@@ -8,13 +8,7 @@ import { failedGroup, noReply } from '../failures.js';
 
 export class Encoder {
   // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
-  private last: Shape = {
-    steps: [],
-    words: [],
-    short: undefined,
-    isNamed: false,
-    isTimed: false,
-  };
+  private last: Shape = { steps: [], words: [], short: undefined, isNamed: false, isTimed: false };
 
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
@@ -56,8 +50,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
   const words = [`${steps.length}`];
   for (const step of steps) encodeStep(step, words, clock, steps.length > 1);
   const isTimed = steps.some(({ rule }) => codecOf(rule).isTimed);
-  const short = takeAlone(steps, words);
-  return { steps, words, short, isNamed: steps.some(isNamed), isTimed };
+  const isNamed = steps.some(({ rule }) => codecOf(rule).idOf);
+  return { steps, words, short: takeAlone(steps, words), isNamed, isTimed };
 }
 
 /**
@@ -104,11 +98,7 @@ function encodeStep(step: Step, args: string[], clock: Clock, hasOthers: boolean
   codec.encode(step.rule, step, op, args, clock);
 }
 
-function isNamed({ rule }: Step): boolean {
-  return codecOf(rule).idOf !== undefined;
-}
-
-function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
+function encodeIds(groups: readonly Asked[], args: string[]): void {
   for (const { steps } of groups) {
     for (const step of steps) {
       const id = codecOf(step.rule).idOf?.(step);
@@ -148,10 +138,7 @@ interface Reply {
 }
 
 /** @throws SpillwayError `SPW_STORE_ERROR` if the reply is invalid, because a proxy or the client has changed it */
-export function readReply(
-  reply: unknown,
-  groups: readonly { readonly steps: readonly Step[] }[],
-): Reply {
+export function readReply(reply: unknown, groups: readonly Asked[]): Reply {
   if (!Array.isArray(reply)) throw noReply();
   return new ReplyReader(reply).readReply(groups);
 }
@@ -168,7 +155,7 @@ class ReplyReader implements ReplyWords {
     this.nowUs = this.number();
   }
 
-  readReply(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
+  readReply(groups: readonly Asked[]): Reply {
     const results: Result[] = [];
     for (const { steps } of groups) results.push(this.next(steps));
     if (this.at !== this.reply.length) throw noReply();

@@ -8,7 +8,7 @@ import history from '../lua/control-history.lua';
 import keep from '../lua/control-keep.lua';
 import read from '../lua/control-read.lua';
 import write from '../lua/control-write.lua';
-import { LimiterScripts } from './limiter-scripts.js';
+import { LimiterScripts } from './tagged-scripts.js';
 
 export class ControlScripts extends LimiterScripts {
   private readonly reading = scriptOf(read);

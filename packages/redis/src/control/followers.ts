@@ -1,6 +1,6 @@
 import type { ControlScripts } from './control-scripts.js';
 import { ANNOUNCED_EVERY_MS } from './known-limiter.js';
-import { newProcessId } from './process-id.js';
+import { newProcessId } from './tagged-scripts.js';
 
 /** A process that has limiters under a control. */
 export interface Follower {

@@ -38,7 +38,7 @@ import {
   type Restored,
 } from './redis-control-options.js';
 import { Announcer } from './registry.js';
-import { type PollerHost, SettingsPoller } from './settings-poller.js';
+import { SettingsPoller } from './settings-poller.js';
 
 /**
  * Live settings for several processes, stored in Redis. Each process that has limiters under the control polls for
@@ -85,21 +85,13 @@ class InRedis implements RedisControl {
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
     this.stored = hashKeys === undefined ? (key) => key : memoizeLast(keyHasher(hashKeys));
-    const host: PollerHost = {
-      isReady: () => this.scripts.isReady,
-      readSettings: (known) => this.scripts.readSettings(known, this.following.id),
-      storeLostSettings: (args) => this.scripts.storeLostSettings(args),
-      onFollow: (revision) => this.following.follows(revision),
-      onLook: (isNoted) => {
-        if (this.following.isMissing(isNoted)) this.announcer.announceAgain();
-      },
-    };
-    this.poller = new SettingsPoller(host, everyUs, onFault);
     this.following = new Following(
       this.scripts,
       () => [...this.announced.keys()],
       (error) => this.announcer.trouble(error),
     );
+    const onMissing = (): void => this.announcer.announceAgain();
+    this.poller = new SettingsPoller(this.scripts, this.following, onMissing, everyUs, onFault);
     const announced = () =>
       [...this.announced].map(([name, rule]) => {
         return { name, rules: rule ? [rule] : [], isFollowed: true };

@@ -9,9 +9,8 @@ import { prefixFrom } from '../codec/keys.js';
 import { scriptOf } from '../codec/script.js';
 import reading from '../lua/report-read.lua';
 import writing from '../lua/report-write.lua';
-import { newProcessId } from './process-id.js';
 import { decodeReport, encodeReport } from './report-codec.js';
-import { TaggedScripts } from './tagged-scripts.js';
+import { newProcessId, TaggedScripts } from './tagged-scripts.js';
 
 /** Options of {@link redisReports}. */
 export interface RedisReportsOptions {

@@ -7,7 +7,7 @@ import {
   decodeCodes,
   encodeAnnouncement,
 } from './known-limiter.js';
-import type { LimiterScripts } from './limiter-scripts.js';
+import type { LimiterScripts } from './tagged-scripts.js';
 
 const COUNT_LIST_TIMEOUT_US = 1_000_000;
 

@@ -4,20 +4,9 @@ import { ActiveOverrides } from '@spillway/core/control';
 import { systemClock } from '@spillway/core/store';
 import { ServerTime } from '../calls/server-time.js';
 import { after, afterIdly, consoleLogger } from '../host.js';
+import type { ControlScripts } from './control-scripts.js';
+import type { Following } from './followers.js';
 import { decodeOverride } from './records.js';
-
-export interface PollerHost {
-  isReady(): boolean;
-  readSettings(knownRevision: string): Promise<unknown>;
-  storeLostSettings(args: string[]): Promise<unknown>;
-  /** Must not throw. */
-  onFollow(revision: string): void;
-  /**
-   * Called after each poll whose reply was applied; must not throw. `isNoted`: Redis still has this process's follower
-   * entry.
-   */
-  onLook(isNoted: boolean): void;
-}
 
 /**
  * After Redis has lost the settings, processes offer their copies for a restore. Redis keeps the copies for this long
@@ -38,7 +27,9 @@ export class SettingsPoller {
   readonly overrides: ActiveOverrides = new ActiveOverrides(() => this.nowMs());
   private readonly serverTime = new ServerTime();
   private readonly onFault: ((fault: Fault) => void) | undefined;
-  private readonly host: PollerHost;
+  private readonly scripts: ControlScripts;
+  private readonly following: Following;
+  private readonly onMissing: () => void;
   private readonly everyUs: number;
   private storedFields = new Map<string, string>();
   private revision = '';
@@ -53,8 +44,17 @@ export class SettingsPoller {
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  constructor(host: PollerHost, everyUs: number, onFault: ((fault: Fault) => void) | undefined) {
-    this.host = host;
+  /** @param onMissing called after a poll that shows that Redis has probably lost all data; must not throw */
+  constructor(
+    scripts: ControlScripts,
+    following: Following,
+    onMissing: () => void,
+    everyUs: number,
+    onFault: ((fault: Fault) => void) | undefined,
+  ) {
+    this.scripts = scripts;
+    this.following = following;
+    this.onMissing = onMissing;
     this.everyUs = everyUs;
     this.onFault = onFault;
   }
@@ -110,7 +110,10 @@ export class SettingsPoller {
     const turn = this.reads;
     const known = this.revision;
     try {
-      const reply = (await this.host.readSettings(known)) as readonly unknown[];
+      const reply = (await this.scripts.readSettings(
+        known,
+        this.following.id,
+      )) as readonly unknown[];
       this.isAway = false;
       this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
       // A later read was answered first, and its reply is newer.
@@ -123,7 +126,7 @@ export class SettingsPoller {
       } else {
         this.handleRevision(revision, about, known, texts);
       }
-      this.host.onLook(Number(reply[3]) === 1);
+      if (this.following.isMissing(Number(reply[3]) === 1)) this.onMissing();
     } catch (error) {
       if (!this.isAway) this.reportFault(error);
       this.isAway = true;
@@ -148,7 +151,7 @@ export class SettingsPoller {
     }
     this.dataSet = revision === '0' ? '' : dataSet;
     this.follow(revision, texts);
-    this.host.onFollow(revision);
+    this.following.follows(revision);
   }
 
   /**
@@ -162,7 +165,7 @@ export class SettingsPoller {
     if (Number(revision) > Math.max(Number(known), Number(this.revision))) {
       this.dataSet = dataSet;
       this.follow(revision, texts);
-      this.host.onFollow(revision);
+      this.following.follows(revision);
     }
     // A process without settings must not warn. Otherwise each command of the command line would warn after a loss.
     if (!this.lost && hadSettings) this.warn(lostSettings(this.overrides.list().length));
@@ -181,8 +184,8 @@ export class SettingsPoller {
     const args = [`${KEPT_MS}`, this.revision, this.dataSet];
     const fields = [...this.storedFields].flat();
     try {
-      const isWanted = Number(await this.host.storeLostSettings(args)) === 1;
-      if (isWanted && fields.length > 0) await this.host.storeLostSettings([...args, ...fields]);
+      const isWanted = Number(await this.scripts.storeLostSettings(args)) === 1;
+      if (isWanted && fields.length > 0) await this.scripts.storeLostSettings([...args, ...fields]);
       this.nextOfferUs = -Infinity;
     } catch (error) {
       this.reportFault(error);
@@ -197,7 +200,7 @@ export class SettingsPoller {
   private readonly tick = (): void => {
     this.stopTimer = undefined;
     // Without requests, a poll must not wait for a client that is not ready.
-    if (this.nextUs === -Infinity && !this.host.isReady()) {
+    if (this.nextUs === -Infinity && !this.scripts.isReady) {
       this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
       return;
     }

@@ -7,12 +7,11 @@
  */
 
 import { base64url } from '../../base/bytes-text.js';
-import { newDigest } from '../../base/sha256.js';
+import { hmacWith } from '../../base/sha256.js';
 import { utf8Bytes, utf8Text } from '../../base/utf8.js';
 
 declare function atob(base64: string): string;
 
-const BLOCK = 64;
 const TAG = 12;
 /** Domain separation: other uses of the same secret give other HMACs. */
 const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
@@ -70,21 +69,6 @@ export class CallerSeal {
     }
     return mixed;
   }
-}
-
-/** HMAC-SHA-256 (RFC 2104) with one secret. The two padded forms of the secret are computed once. */
-function hmacWith(secret: Uint8Array): (...text: readonly Uint8Array[]) => Uint8Array {
-  const key = secret.length > BLOCK ? sha256(secret) : secret;
-  const padded = (pad: number): Uint8Array =>
-    Uint8Array.from({ length: BLOCK }, (_, i) => (key[i] ?? 0) ^ pad);
-  const [inner, outer] = [padded(0x36), padded(0x5c)];
-  return (...text) => sha256(outer, sha256(inner, ...text));
-}
-
-function sha256(...parts: readonly Uint8Array[]): Uint8Array {
-  const digest = newDigest();
-  for (const part of parts) digest.update(part);
-  return digest.digest();
 }
 
 function bytesOf(text: string): Uint8Array | undefined {

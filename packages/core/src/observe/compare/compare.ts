@@ -8,8 +8,7 @@ import type { DecisionEvent, Observer } from '../../contract/observer.js';
 import type { LimitRequest } from '../../contract/request.js';
 import { CallerSeal } from '../callers/sealed-caller.js';
 import { checkSecret } from '../secret.js';
-import { type Cause, Causes } from './likely-cause.js';
-import type { Verdict } from './verdict.js';
+import { type Cause, Causes, type Verdict } from './likely-cause.js';
 
 /** A request that the two limiters decided differently, for a log line. */
 export interface Divergence {
