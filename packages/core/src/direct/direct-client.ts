@@ -4,7 +4,6 @@ import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, isThenable } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import {
@@ -14,7 +13,7 @@ import {
   skippedDecision,
 } from '../contract/decision.js';
 import type { Fault } from '../contract/observer.js';
-import { type Rule, shareOf } from '../contract/rule.js';
+import { type Answer, type Rule, shareOf } from '../contract/rule.js';
 import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';

@@ -36,7 +36,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly window: Duration | CalendarWindow<Raw>;
   /** For `tokenBucket` only: the most units at once, an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
+  /** `tokenBucket` (default) or an imported one, such as `slidingLog` or `distinct()`. */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /**
    * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's

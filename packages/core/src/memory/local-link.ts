@@ -2,7 +2,7 @@ import { unanswered } from '../algorithms/decide.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step, SyncStore } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 

@@ -1,8 +1,8 @@
 import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
 import type { Clock } from '../base/clock.js';
-import type { Answer, Ask } from '../contract/ask.js';
-import type { BucketRule, Rule } from '../contract/rule.js';
+import type { Ask } from '../contract/ask.js';
+import type { Answer, BucketRule, Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
 import type { Op, Step, SyncValues } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';

@@ -8,8 +8,8 @@ import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js'
 import type { Logger } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import { inTime } from '../base/within.js';
-import type { Answer } from '../contract/ask.js';
 import type { Fault } from '../contract/observer.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
 import { checkStore } from '../stores/check-store.js';

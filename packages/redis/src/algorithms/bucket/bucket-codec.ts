@@ -1,13 +1,11 @@
-import type { Answer, Step } from '@spillway/core';
 import {
   type BucketNumbers,
-  type BucketRule,
   mulDiv,
   refillTime,
   unitsOf as unitsCharged,
   unitsRefilled,
 } from '@spillway/core/store';
-import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import { type CodecOf, OPS, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
 /**
@@ -16,13 +14,13 @@ import lua from './bucket.lua';
  */
 const MOST_REFILL_US = 2 ** 52;
 
-export const bucket: Codec<BucketRule> = {
+export const bucket: CodecOf<'bucket'> = {
   letter: 'g',
   debtLetter: 'o',
   lua: [lua],
   maker: 'bucket',
 
-  encode(rule: BucketRule, step: Step, op: number, args: string[]): void {
+  encode(rule, step, op, args) {
     const cost = unitsOf(step);
     const refill = step.op === 'put' ? trueRefillTime(rule, cost) : refillTime(rule, cost);
     args.push(`${refill.us}`, `${rule.tolUs}`, `${rule.den}`);
@@ -36,13 +34,7 @@ export const bucket: Codec<BucketRule> = {
     }
   },
 
-  decodeAnswer(
-    rule: BucketRule,
-    allowed: boolean,
-    state: number,
-    reply: ReplyWords,
-    step: Step,
-  ): Answer {
+  decodeAnswer(rule, allowed, state, reply, step) {
     const { nowUs } = reply;
     const num = rule.den > 1 ? reply.count() : 0;
     const tatUs = state === 0 ? 0 : nowUs + state - 1;

@@ -1,15 +1,15 @@
-import type { Answer, Clock, Step } from '@spillway/core';
+import type { Step } from '@spillway/core';
 import { type CalendarRule, periodsOf, unitsOf as unitsCharged } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './calendar.lua';
 
-export const calendar: Codec<CalendarRule> = {
+export const calendar: CodecOf<'calendar'> = {
   letter: 'k',
   lua: [lua],
   maker: 'calendar',
   isTimed: true,
 
-  encode(rule: CalendarRule, step: Step, op: number, args: string[], clock: Clock): void {
+  encode(rule, step, op, args, clock) {
     const { limit } = rule;
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
     args.push(`${cost}`, `${limit}`, `${unitsSent(rule, step)}`, `${limit + (rule.debt ?? 0)}`);
@@ -22,13 +22,7 @@ export const calendar: Codec<CalendarRule> = {
     }
   },
 
-  decodeAnswer(
-    rule: CalendarRule,
-    allowed: boolean,
-    current: number,
-    reply: ReplyWords,
-    step: Step,
-  ): Answer {
+  decodeAnswer(rule, allowed, current, reply, step) {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
     const endUs = nowUs + reply.number();

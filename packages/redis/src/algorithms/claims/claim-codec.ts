@@ -1,6 +1,5 @@
-import type { Step } from '@spillway/core';
-import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
-import type { Codec, ReplyWords } from '../codec.js';
+import type { ClaimsAnswer } from '@spillway/core/store';
+import type { CodecOf } from '../codec.js';
 import lua from './claims.lua';
 
 /** The states of a claim, indexed by the number in the reply. The pattern of a state matches the text in the reply. */
@@ -11,19 +10,19 @@ const HELD: readonly [State, ...State[]] = [
 ];
 type State = readonly [ClaimsAnswer['state'], RegExp];
 
-export const claims: Codec<ClaimsRule> = {
+export const claims: CodecOf<'claims'> = {
   letter: 'c',
   lua: [lua],
   maker: 'claims',
-  idOf({ op, claim }: Step): string {
+  idOf({ op, claim }) {
     return `${claim?.owner ?? ''}${op === 'done' ? (claim?.note ?? '') : ''}`;
   },
 
-  encode({ leaseUs, keepUs }: ClaimsRule, _step: Step, _op: number, args: string[]): void {
+  encode({ leaseUs, keepUs }, _step, _op, args) {
     args.push(`${leaseUs}`, `${keepUs}`);
   },
 
-  decodeAnswer(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
+  decodeAnswer(_, allowed, place, reply) {
     const { nowUs } = reply;
     if (place === 0) return { allowed, nowUs, state: 'free', owner: '', endsUs: 0, note: '' };
     const endsUs = nowUs + reply.count();

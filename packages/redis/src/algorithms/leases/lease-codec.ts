@@ -1,19 +1,17 @@
-import type { Answer, Step } from '@spillway/core';
-import type { LeasesRule } from '@spillway/core/store';
-import type { Codec, ReplyWords } from '../codec.js';
+import type { CodecOf } from '../codec.js';
 import lua from './leases.lua';
 
-export const leases: Codec<LeasesRule> = {
+export const leases: CodecOf<'leases'> = {
   letter: 'p',
   lua: [lua],
   maker: 'leases',
-  idOf: ({ lease }: Step) => lease?.id ?? '',
+  idOf: ({ lease }) => lease?.id ?? '',
 
-  encode({ limit, open, leaseUs }: LeasesRule, step: Step, _: number, args: string[]): void {
+  encode({ limit, open, leaseUs }, step, _, args) {
     args.push(step.lease?.critical ? '1' : '0', `${limit}`, `${open}`, `${leaseUs}`);
   },
 
-  decodeAnswer(_: LeasesRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer(_, allowed, state, reply) {
     return { allowed, nowUs: reply.nowUs, used: state, critical: reply.count() };
   },
 };

@@ -1,14 +1,12 @@
-import type { Answer, Step } from '@spillway/core';
-import type { LockRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './lock.lua';
 
-export const lock: Codec<LockRule> = {
+export const lock: CodecOf<'lock'> = {
   letter: 'x',
   lua: [lua],
   maker: 'lock',
 
-  encode(rule: LockRule, step: Step, op: number, args: string[]): void {
+  encode(rule, step, op, args) {
     const { limit, windowUs, forgetUs, locksUs } = rule;
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
     args.push(`${cost}`, `${limit}`, `${windowUs}`, `${forgetUs}`, `${locksUs.length}`);
@@ -17,7 +15,7 @@ export const lock: Codec<LockRule> = {
     if (op === OPS.hold) args.push(`${step.holdUs}`);
   },
 
-  decodeAnswer(_: LockRule, allowed: boolean, current: number, reply: ReplyWords): Answer {
+  decodeAnswer(_, allowed, current, reply) {
     const { nowUs } = reply;
     const endUs = nowUs + reply.number();
     const leftUs = reply.count();

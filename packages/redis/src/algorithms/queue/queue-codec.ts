@@ -1,15 +1,14 @@
-import type { Answer, Step } from '@spillway/core';
-import { type QueueRule, refillTime } from '@spillway/core/store';
+import { refillTime } from '@spillway/core/store';
 import { trueRefillTime } from '../bucket/bucket-codec.js';
-import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import { type CodecOf, OPS, unitsOf } from '../codec.js';
 import lua from './queue.lua';
 
-export const queue: Codec<QueueRule> = {
+export const queue: CodecOf<'queue'> = {
   letter: 'q',
   lua: [lua],
   maker: 'queue',
 
-  encode(rule: QueueRule, step: Step, op: number, args: string[]): void {
+  encode(rule, step, op, args) {
     const cost = unitsOf(step);
     const { den, tolUs, tolNum, waitUs, leadUs, leadNum } = rule;
     const isOver = cost > rule.burst;
@@ -25,7 +24,7 @@ export const queue: Codec<QueueRule> = {
     if (op === OPS.record) args.push(isOver ? '1' : '0');
   },
 
-  decodeAnswer({ den }: QueueRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ den }, allowed, state, reply) {
     const { nowUs } = reply;
     const pauseUs = reply.count();
     const tatNum = den > 1 ? reply.count() : 0;

@@ -1,6 +1,5 @@
-import type { Answer, Step } from '@spillway/core';
 import type { WindowRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
 /** The numbers of the kinds of windows, as in window.lua. */
@@ -10,18 +9,18 @@ const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
   anchored: '2',
 };
 
-export const window: Codec<WindowRule> = {
+export const window: CodecOf<'window'> = {
   letter: 'w',
   lua: [lua],
   maker: 'window',
 
-  encode({ limit, windowUs, kind }: WindowRule, step: Step, op: number, args: string[]): void {
+  encode({ limit, windowUs, kind }, step, op, args) {
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
     args.push(`${cost}`, `${limit}`, `${windowUs}`, KINDS[kind]);
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
   },
 
-  decodeAnswer({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer({ kind }, allowed, state, reply) {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
     const previous = kind === 'sliding' ? reply.count() : 0;
