@@ -108,7 +108,7 @@ export function makeRule(
   return RATES[algorithm].makeRule(limit, windowUs, burst, anchor);
 }
 
-/** The `logic` of rules with this `machine`, for stores that receive rules as data. Undefined if the name is unknown. */
+/** The `logic` of rules with this `machine`, for stores that receive rules as data; undefined if it is unknown. */
 export function machineNamed(name: string): Machine | undefined {
   return Object.hasOwn(MACHINES, name) ? MACHINES[name as Rule['machine']] : undefined;
 }
