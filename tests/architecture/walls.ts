@@ -147,7 +147,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
   cli: {
-    uses: ['', '/adapter', '/control', '/store', '/testing', '/who']
+    uses: ['', '/adapter', '/algorithms', '/control', '/store', '/testing', '/who']
       .map((door) => `@spillway/core${door}`)
       .concat('@spillway/redis'),
   },

@@ -16,19 +16,11 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type RateAlgorithm, rateRule } from '../../packages/conformance/src/rules.js';
+import { ALGORITHMS, type RateAlgorithm, rateRule } from '../../packages/conformance/src/rules.js';
 
 const SECOND = 1_000_000;
 const HOUR = 3_600 * SECOND;
 const SHARED = 1_024;
-const ALGORITHMS = [
-  'token-bucket',
-  'fixed-window',
-  'anchored-window',
-  'sliding-window-counter',
-  'sliding-window-log',
-] as const;
-
 function step(op: Step['op'], key: string, rule: Rule, other: Partial<Step> = {}): Step {
   return { op, limiter: 'api', key, rule, cost: 1, binding: true, ...other };
 }

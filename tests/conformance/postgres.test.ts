@@ -1,5 +1,6 @@
 /** The store of examples/store-postgres on PGlite, which is Postgres itself, compiled to WebAssembly. */
 
+import { readFileSync } from 'node:fs';
 import { PGlite } from '@electric-sql/pglite';
 import { storeConformance } from '@spillway/conformance';
 import { createLimiter } from '@spillway/core';
@@ -37,6 +38,13 @@ describe('the store on Postgres', () => {
     return { store, setTimeUs: (us: number) => clock.setUs(us) };
   };
   for (const { name, run } of storeConformance({ open }, { runs: 1 })) it(name, run);
+});
+
+it('is at most 40 lines of code', () => {
+  const file = new URL('../../examples/store-postgres/src/postgres-store.ts', import.meta.url);
+  const lines = readFileSync(file, 'utf8').split('\n');
+  const code = lines.filter((line) => !/^\s*(\/\/|\/?\*|import |$)/.test(line));
+  expect(code.length).toBeLessThanOrEqual(40);
 });
 
 /** With a long timeout, because other tests may keep the machine busy. */

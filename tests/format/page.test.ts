@@ -1,7 +1,7 @@
 /** docs/stored-format.md: each name and text on it is what the stores write. */
 
 import { readFileSync } from 'node:fs';
-import type { Step } from '@spillway/core';
+import * as core from '@spillway/core';
 import * as store from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { redisStoreAt } from '@spillway/redis/testing';
@@ -27,19 +27,24 @@ function row(what: string): string[] {
 const examples = (what: string) =>
   [...(row(what)[3] ?? '').matchAll(/`([^`]+)`/g)].map(([, text]) => text);
 
+/** The algorithms that core exports as values. Their rows begin with these names. */
+const RATES = Object.entries(core).flatMap(([name, value]) =>
+  'makeRule' in value
+    ? [[`\`${name}\` |`, store.makeRule(value.name as core.Algorithm, 3, MINUTE)] as const]
+    : [],
+);
+
 describe('codes', () => {
   it.each([
+    ...RATES.filter(([, { machine }]) => machine !== 'bucket'),
     ['`tokenBucket`', store.makeRule('token-bucket', 3, 7 * SECOND, 1)],
-    ['`fixedWindow` |', store.makeRule('fixed-window', 3, MINUTE)],
     ['`fixedWindow`, ', store.makeRule('fixed-window', 3, MINUTE, 3, 'first-request')],
-    ['`slidingWindow`', store.makeRule('sliding-window-counter', 3, MINUTE)],
-    ['`slidingLog`', store.makeRule('sliding-window-log', 3, MINUTE)],
     ['`penalty: lockFor(...)`', store.makeLockRule(3, SECOND, [SECOND], MINUTE)],
     ['`distinct`', store.makeDistinctRule(3, MINUTE)],
     ['`window: calendar(...)`', store.makeCalendarRule(3, BERLIN)],
     ['`createShaper`', store.makeShaperRule(3, SECOND, 1, SECOND)],
     ['`concurrencyLimit`', store.makeLeasesRule(3, MINUTE)],
-  ] as const)('%s', (what, { code }) => {
+  ] satisfies (readonly [string, store.Rule])[])('%s', (what, { code }) => {
     expect(examples(what)).toEqual([code]);
     expect(row(what)[2]).toMatch(new RegExp(`^\`${code.charAt(0)}\``));
   });
@@ -49,12 +54,16 @@ describe('codes', () => {
 interface Case {
   readonly what: string;
   readonly rule: store.Rule;
-  readonly acts: readonly (Partial<Step> & { readonly afterUs?: number })[];
+  readonly acts: readonly (Partial<core.Step> & { readonly afterUs?: number })[];
   readonly example: number;
 }
 
 const owner = 'a'.repeat(16);
 const CASES: readonly Case[] = [
+  // An algorithm that is not below has a row that begins with its name.
+  ...RATES.map(([, rule]) => ({ what: rule.machine, rule, acts: [{}, {}], example: 0 })).filter(
+    ({ what }) => !['bucket', 'window', 'log'].includes(what),
+  ),
   {
     what: 'token bucket',
     rule: store.makeRule('token-bucket', 30, MINUTE),

@@ -1,15 +1,8 @@
-/** The first table of docs/algorithms.md: what each algorithm answers to the same requests. */
+/** The tables of algorithms: when to choose each, and what each answers to the same requests. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  createLimiter,
-  fixedWindow,
-  memoryStore,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@spillway/core';
+import * as core from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
 import { ROOT } from './snippets.js';
@@ -22,20 +15,27 @@ const [head = [], , ...rows] = page
   .map((row) => row.split('|').map((cell) => cell.trim().replaceAll('`', '')))
   .map((cells) => cells.slice(1, -1)) ?? [[]];
 
-const ALGORITHMS = { tokenBucket, fixedWindow, slidingWindow, slidingLog };
+const ALGORITHMS = Object.entries(core).flatMap(([name, value]) =>
+  'makeRule' in value ? [[name, value] as const] : [],
+);
 
 /** Milliseconds as seconds, as the table has them: `3.333`. */
 const seconds = (ms: number): string => String(Number((ms / 1000).toFixed(3)));
 
 it('has a column for every algorithm, and enough rows', () => {
-  expect(head.slice(1)).toEqual(Object.keys(ALGORITHMS));
+  expect(head.slice(1).sort()).toEqual(ALGORITHMS.map(([name]) => name).sort());
   expect(rows.length).toBeGreaterThan(5);
 });
 
-it.each(Object.entries(ALGORITHMS))('%s answers as the table says', (name, algorithm) => {
+it.each(ALGORITHMS)('the guide says when to choose %s', (name) => {
+  const guide = readFileSync(join(ROOT, 'docs', 'guide.md'), 'utf8');
+  expect(guide).toContain(`\n| \`${name}\` `);
+});
+
+it.each(ALGORITHMS)('%s answers as the table says', (name, algorithm) => {
   const clock = new ManualClock();
-  const store = memoryStore({ clock });
-  const limiter = createLimiter({ name: 'a', limit: 3, window: '10s', algorithm }, { store });
+  const store = core.memoryStore({ clock });
+  const limiter = core.createLimiter({ name: 'a', limit: 3, window: '10s', algorithm }, { store });
   const column = head.indexOf(name);
   let now = 0;
   const answers = rows.map(([at = '']) => {

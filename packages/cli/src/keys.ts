@@ -1,11 +1,13 @@
 import {
   type Algorithm,
+  type Anchor,
   type ChangeNote,
   canonicalAddress,
   isSpillwayError,
   type LiveLimits,
   type Step,
 } from '@spillway/core';
+import { algorithmByName } from '@spillway/core/algorithms';
 import {
   type Calendar,
   calendarNamed,
@@ -48,13 +50,6 @@ const DONE_UNTOLD =
 
 /** The rule of a reset. Any rule will do, because a reset finds all registered counts of the key. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
-
-const RATES: readonly Algorithm[] = [
-  'token-bucket',
-  'fixed-window',
-  'sliding-window-log',
-  'sliding-window-counter',
-];
 
 /** The prefix of keys that are addresses or lists of parts, to distinguish them from keys that are strings. */
 const ADDRESS_MARK = '@';
@@ -136,16 +131,23 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
 }
 
 /** Returns a list with the rule of a rate limit or of a limit on distinct items. For other limits, it is empty. */
-function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
+function rateRuleOf({
+  algorithm,
+  limit,
+  windowMs,
+  burst = limit,
+}: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
-  const [name = '', anchor] = algorithm.split(':');
+  const [name = '', anchor = 'epoch'] = algorithm.split(':');
   if (windowMs === undefined) return [];
   const windowUs = windowMs * 1000;
   if (name === 'distinct') return [makeDistinctRule(limit, windowUs)];
-  if (!(RATES as readonly string[]).includes(name)) return [];
-  return [
-    makeRule(name as Algorithm, limit, windowUs, burst, anchor as 'first-request' | undefined),
-  ];
+  try {
+    const rate = algorithmByName(name as Algorithm);
+    return [rate.makeRule(limit, windowUs, burst, anchor as Anchor)];
+  } catch {
+    return []; // an algorithm that only a later release knows
+  }
 }
 
 /**

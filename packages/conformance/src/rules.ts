@@ -1,4 +1,4 @@
-import type { Algorithm } from '@spillway/core';
+import * as core from '@spillway/core';
 import {
   type CalendarRule,
   type ClaimsRule,
@@ -16,20 +16,19 @@ import {
   type QueueRule,
   type RateRule,
   type Rule,
-  type WindowRule,
   withDebt,
 } from '@spillway/core/store';
 import fc from 'fast-check';
 
 /** The algorithms for rates. A fixed window that is anchored at the first request has a separate name here. */
-export type RateAlgorithm = Algorithm | 'anchored-window';
+export type RateAlgorithm = core.Algorithm | 'anchored-window';
 
+/** All algorithms that core exports as values, so each check that tries them tries a new one, too. */
 export const ALGORITHMS: readonly RateAlgorithm[] = [
-  'token-bucket',
-  'fixed-window',
+  ...Object.values(core).flatMap((value) =>
+    'makeRule' in value ? (value.name as core.Algorithm) : [],
+  ),
   'anchored-window',
-  'sliding-window-counter',
-  'sliding-window-log',
 ];
 
 export function rateRule(
@@ -308,12 +307,6 @@ export function extremesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
     .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-const WINDOWS: Readonly<Record<WindowRule['kind'], RateAlgorithm>> = {
-  fixed: 'fixed-window',
-  anchored: 'anchored-window',
-  sliding: 'sliding-window-counter',
-};
-
 export function describe(rule: Rule): string {
   if (rule.machine === 'leases') {
     return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;
@@ -323,17 +316,7 @@ export function describe(rule: Rule): string {
   }
   const debt = rule.debt === undefined ? '' : `, debt ${rule.debt}`;
   if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}${debt}`;
-  if (rule.machine === 'lock') {
-    const { limit, windowUs, locksUs, forgetUs } = rule;
-    return `${limit} per ${windowUs} us, locked for ${locksUs} us, forgotten after ${forgetUs} us`;
-  }
-  const algorithm = {
-    bucket: 'token-bucket',
-    queue: 'shaper',
-    window: rule.machine === 'window' ? WINDOWS[rule.kind] : '',
-    log: 'sliding-window-log',
-    distinct: 'distinct',
-  }[rule.machine];
+  const { algorithm } = rule.logic.declared(rule);
   const burst = 'burst' in rule ? `, burst ${rule.burst}` : '';
   const wait = rule.machine === 'queue' ? `, waits ${rule.waitUs} us` : '';
   return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}${wait}${debt}`;

@@ -2,6 +2,7 @@
 
 import type { Answer } from '@spillway/core';
 import { capacityOf, type Rule } from '@spillway/core/store';
+import { ALGORITHMS } from '../src/rules.js';
 import { clock, leaseSteps, type Mutant, mutant, names, steps } from './mutant.js';
 
 const refusals: readonly Mutant[] = [
@@ -217,7 +218,16 @@ const clocks: readonly Mutant[] = [
   })),
 ];
 
+/** Each algorithm is caught by the check of its traces. */
+const limits = ALGORITHMS.map((algorithm) =>
+  steps(`has room for one unit more (${algorithm})`, `replays ${algorithm} traces`, (step) => ({
+    ...step,
+    rule: { ...step.rule, limit: step.rule.limit + 1 },
+  })),
+);
+
 export const mutants: readonly Mutant[] = [
+  ...limits,
   ...refusals,
   ...groups,
   ...operations,

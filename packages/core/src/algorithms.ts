@@ -1,3 +1,3 @@
 /** @spillway/core/algorithms: algorithms by name, for configuration files. */
 
-export { algorithmByName } from './algorithms/rules.js';
+export { algorithmByName } from './algorithms/by-name.js';

@@ -10,7 +10,6 @@ export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/e
 export type { HintOptions } from './base/hint.js';
 export type { HostSignal, Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
-export type { Answer } from './contract/ask.js';
 export type { BillingPeriod } from './contract/calendar.js';
 export type {
   Control,
@@ -64,6 +63,7 @@ export type {
 export type {
   Algorithm,
   Anchor,
+  Answer,
   CalendarWindow,
   DistinctAlgorithm,
   Item,

@@ -1,6 +1,13 @@
 /** @spillway/core/store: building blocks for custom stores. */
 
 export { chargeDebt, refillTime, unitsRefilled } from './algorithms/bucket.js';
+export {
+  machineNamed,
+  makeRule,
+  type StateText,
+  type SteppedText,
+  stepText,
+} from './algorithms/by-name.js';
 export { makeCalendarRule, periodsOf } from './algorithms/calendar.js';
 export { calendarNamed } from './algorithms/calendar-periods.js';
 export { MAX_KEEP_US, makeClaimsRule } from './algorithms/claims.js';
@@ -27,8 +34,6 @@ export {
   receiptOfStep,
   unitsOf,
 } from './algorithms/receipt.js';
-export { makeRule } from './algorithms/rules.js';
-export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { bytesOfText, textOfBytes } from './base/bytes-text.js';
 export { durationBetween, positiveInteger } from './base/checks.js';
 export { type Clock, systemClock } from './base/clock.js';
@@ -37,39 +42,36 @@ export { type EncodeNameOptions, encodeName } from './base/encode-name.js';
 export { mulDiv, type Quotient } from './base/exact.js';
 export { after, afterIdly } from './base/host.js';
 export { within } from './base/within.js';
-export {
-  type Answer,
-  type BucketAnswer,
-  type CalendarAnswer,
-  type ClaimsAnswer,
-  isEnd,
-  type LeasesAnswer,
-  type LockAnswer,
-  type LogAnswer,
-  type QueueAnswer,
-  type Receipt,
-  type WindowAnswer,
-} from './contract/ask.js';
+export { isEnd, type Receipt } from './contract/ask.js';
 export type { Calendar, Period, Periods } from './contract/calendar.js';
 export {
   type Algorithm,
+  type Answer,
+  type BucketAnswer,
   type BucketNumbers,
   type BucketRule,
+  type CalendarAnswer,
   type CalendarRule,
+  type ClaimsAnswer,
   type ClaimsRule,
   capacityOf,
   countOf,
   type DeclaredNumbers,
   type DenialMemory,
   type DistinctRule,
+  type LeasesAnswer,
   type LeasesRule,
+  type LockAnswer,
   type LockRule,
+  type LogAnswer,
   type LogRule,
   type Machine,
+  type QueueAnswer,
   type QueueRule,
   type RateRule,
   type Rule,
   sameRule,
+  type WindowAnswer,
   type WindowRule,
 } from './contract/rule.js';
 export {

@@ -1,24 +1,11 @@
 import type { Answer, Step } from '@spillway/core';
-import { makeLeasesRule, makeRule, measure, type Rule, systemClock } from '@spillway/core/store';
+import { makeLeasesRule, makeRule, measure, systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ALGORITHMS, rateRule } from '../../conformance/src/rules.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
-
-const ALGORITHMS = [
-  'token-bucket',
-  'fixed-window',
-  'anchored-window',
-  'sliding-window-counter',
-  'sliding-window-log',
-] as const;
-
-function ruleBy(algorithm: (typeof ALGORITHMS)[number], limit: number, windowUs: number): Rule {
-  return algorithm === 'anchored-window'
-    ? makeRule('fixed-window', limit, windowUs, limit, 'first-request')
-    : makeRule(algorithm, limit, windowUs);
-}
 
 describe.skipIf(redisProgram === null)('the Redis store', () => {
   let server: RedisServer;
@@ -57,7 +44,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
   it.each(ALGORITHMS)(
     'leaves no key without an expiry, and repairs one (%s)',
     async (algorithm) => {
-      const rule = ruleBy(algorithm, 3, 10_000_000);
+      const rule = rateRule(algorithm, 3, 10_000_000);
       for (const [op, cost] of [
         ['take', 1],
         ['take', 1],
@@ -79,7 +66,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
 
   it.each(ALGORITHMS)('keeps a key no less long than it counts (%s)', async (algorithm) => {
     // Many windows that begin and end within a millisecond: most of them show it if a lifetime is rounded down.
-    const rule = ruleBy(algorithm, 7, 10_000_003);
+    const rule = rateRule(algorithm, 7, 10_000_003);
     for (let i = 0; i < 40; i += 1) {
       const [answer] = await store.apply([take(`key ${i}`, { rule })]);
       const restsUs =
@@ -91,7 +78,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
   });
 
   it.each(ALGORITHMS)('really lets keys expire, and resets by deleting (%s)', async (algorithm) => {
-    const rule = ruleBy(algorithm, 3, 30_000);
+    const rule = rateRule(algorithm, 3, 30_000);
     const step = take('ada', { rule });
     const stands = () => client.exists(nameOf('ada', rule));
     const taken = () => store.apply([step]).then(stands);
@@ -104,7 +91,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
   });
 
   it.each(ALGORITHMS)('writes nothing when it refuses or looks (%s)', async (algorithm) => {
-    const rule = ruleBy(algorithm, 2, 60_000_000);
+    const rule = rateRule(algorithm, 2, 60_000_000);
     await store.apply([take('ada', { rule, cost: 2 })]);
     const before = await client.dumpBuffer(nameOf('ada', rule));
     await client.config('RESETSTAT');
@@ -205,7 +192,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
   it.each(ALGORITHMS)(
     'fails only the group of a key that is not its own (%s)',
     async (algorithm) => {
-      const rule = ruleBy(algorithm, 3, 60_000_000);
+      const rule = rateRule(algorithm, 3, 60_000_000);
       const junk: [string, () => Promise<unknown>][] = [
         ['hash', () => client.hset(nameOf('hash', rule), 'a', 1)],
         ['text', () => client.set(nameOf('text', rule), 'full')],
@@ -275,7 +262,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     for (const options of [{ stringNumbers: true }, { keyPrefix: 'app:' }, { protocol: 3 }]) {
       const other = new Redis(server.port, options as object);
       for (const algorithm of ALGORITHMS) {
-        const rule = ruleBy(algorithm, 3, 60_000_000);
+        const rule = rateRule(algorithm, 3, 60_000_000);
         const step = take(JSON.stringify(options), { rule, limiter: algorithm });
         const [answer] = await redisStore(other).apply([step]);
         expect(answer?.allowed).toBe(true);

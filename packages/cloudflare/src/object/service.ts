@@ -17,7 +17,7 @@ import {
   writeFailure,
   writeReply,
 } from '../wire/calls.js';
-import { Rules } from '../wire/rules.js';
+import { ruleOf } from '../wire/rules.js';
 import type { Rows } from './rows.js';
 import type { Sweep } from './sweep.js';
 
@@ -25,7 +25,6 @@ export class Service {
   private readonly rows: Rows;
   private readonly backend: StateBackend;
   private readonly store: Store;
-  private readonly rules = new Rules();
 
   constructor(rows: Rows, clock: Clock, sweep?: Sweep) {
     this.rows = rows;
@@ -75,9 +74,7 @@ export class Service {
   }
 
   private decideGroup(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
-    const steps = call.steps.map(
-      (step) => ({ ...step, rule: this.rules.ruleOf(step.rule) }) as Step,
-    );
+    const steps = call.steps.map((step) => ({ ...step, rule: ruleOf(step.rule) }) as Step);
     const resets = steps.filter(
       ({ op, claim, limiter }) => op === 'reset' && !claim && call.known?.includes(limiter),
     );

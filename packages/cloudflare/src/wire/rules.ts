@@ -1,14 +1,7 @@
 import {
   type Calendar,
   chargeDebt,
-  type Machine,
-  makeCalendarRule,
-  makeClaimsRule,
-  makeDistinctRule,
-  makeLeasesRule,
-  makeLockRule,
-  makeRule,
-  makeShaperRule,
+  machineNamed,
   type Period,
   type Rule,
 } from '@spillway/core/store';
@@ -48,27 +41,12 @@ function calendarOf({ name, periods }: SentCalendar): Calendar {
   };
 }
 
-export class Rules {
-  private readonly logics: Readonly<Record<Exclude<Rule['machine'], 'calendar'>, Machine>> = {
-    bucket: makeRule('token-bucket', 1, 1_000).logic,
-    queue: makeShaperRule(1, 1_000, 1, 0).logic,
-    window: makeRule('fixed-window', 1, 1_000).logic,
-    log: makeRule('sliding-window-log', 1, 1_000).logic,
-    leases: makeLeasesRule(1, 1_000_000).logic,
-    claims: makeClaimsRule(1_000_000, 1_000_000).logic,
-    lock: makeLockRule(1, 1_000, [1_000], 1_000).logic,
-    distinct: makeDistinctRule(1, 1_000).logic,
-  };
-
-  ruleOf(numbers: RuleNumbers): Rule {
-    const { machine, limit, debt, calendar } = numbers;
-    if (machine === 'calendar') {
-      const plain = makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
-      return debt === undefined ? plain : { ...plain, debt: debt as number };
-    }
-    if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
-    const logic = this.logics[machine];
-    const own = machine === 'bucket' && debt !== undefined ? { ...logic, chargeDebt } : logic;
-    return { ...numbers, logic: own } as unknown as Rule;
-  }
+export function ruleOf(numbers: RuleNumbers): Rule {
+  const { machine, debt } = numbers;
+  const logic = machineNamed(machine);
+  if (!logic) throw unknownCall('one of the algorithms');
+  const sent = numbers['calendar'] as SentCalendar | undefined;
+  const calendar = sent && { calendar: calendarOf(sent) };
+  const own = machine === 'bucket' && debt !== undefined ? { ...logic, chargeDebt } : logic;
+  return { ...numbers, ...calendar, logic: own } as unknown as Rule;
 }

@@ -129,15 +129,16 @@ interface End {
   readonly left: readonly [before: number, then: number];
 }
 
-const ENDS: Readonly<Record<RateAlgorithm, End>> = {
+/** Of most algorithms, a grant ends with the period that began with it. */
+const END: End = { afterUs: periodUs, left: [7, 10] };
+
+const OTHER_ENDS: Readonly<Partial<Record<RateAlgorithm, End>>> = {
   'token-bucket': {
     afterUs: (rule, units) => (units * periodUs(rule)) / rule.limit,
     left: [10, 10],
   },
   'fixed-window': { afterUs: untilNextWindow, left: [7, 10] },
-  'anchored-window': { afterUs: periodUs, left: [7, 10] },
   'sliding-window-counter': { afterUs: untilNextWindow, left: [7, 7] },
-  'sliding-window-log': { afterUs: periodUs, left: [7, 10] },
 };
 
 function untilNextWindow(rule: RateRule, _units: number, nowUs: number): number {
@@ -145,7 +146,7 @@ function untilNextWindow(rule: RateRule, _units: number, nowUs: number): number 
 }
 
 async function givesBackUntilTheEnd(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
-  const { afterUs, left } = ENDS[algorithm];
+  const { afterUs, left } = OTHER_ENDS[algorithm] ?? END;
   const rule = rateRule(algorithm, 10, SECOND_US);
   const endUs = afterUs(rule, 5, probe.nowUs);
   const put = await grantOf(probe, probe.fresh(rule), 5);

@@ -1,9 +1,10 @@
 /** The token bucket, stored as one instant: see docs/algorithms.md. As text, as in Redis: `us` or `us:num`. */
 
 import { mulAddDiv, mulDiv } from '../base/exact.js';
-import type { Ask, BucketAnswer, Receipt } from '../contract/ask.js';
+import type { Ask, Receipt } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type {
+  BucketAnswer,
   BucketNumbers,
   BucketRule,
   Machine,
@@ -18,7 +19,7 @@ import { givenBack, unitsOf } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type StoredCount, unknownFormat } from './stored-count.js';
 
-const bucketMachine: Machine = {
+export const bucketMachine: Machine = {
   same: (rule: BucketRule, other: BucketRule) => sameNumbers(rule, other),
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>

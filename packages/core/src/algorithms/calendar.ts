@@ -9,10 +9,16 @@ import { mustBe } from '../base/errors.js';
 import { environment, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { Ask, CalendarAnswer } from '../contract/ask.js';
+import type { Ask } from '../contract/ask.js';
 import type { BillingPeriod, Calendar, Period, Periods } from '../contract/calendar.js';
 import type { Numbers } from '../contract/decision.js';
-import type { CalendarRule, CalendarWindow, FaultSink, Machine } from '../contract/rule.js';
+import type {
+  CalendarAnswer,
+  CalendarRule,
+  CalendarWindow,
+  FaultSink,
+  Machine,
+} from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import {
@@ -145,7 +151,7 @@ function periodFrom(given: unknown): Period | undefined {
 
 const MAX_BILLING_PERIOD_MS = 34_560_000_000;
 
-const calendarMachine: Machine = {
+export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,

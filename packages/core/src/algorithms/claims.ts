@@ -9,9 +9,9 @@
 import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
-import type { Ask, ClaimsAnswer } from '../contract/ask.js';
+import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { ClaimsRule, Machine } from '../contract/rule.js';
+import type { ClaimsAnswer, ClaimsRule, Machine } from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { MAX_LEASE_US } from './leases.js';
@@ -19,7 +19,7 @@ import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
 import { type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';
 import { permitUpkeep } from './upkeep/permits.js';
 
-const claimsMachine: Machine = {
+export const claimsMachine: Machine = {
   upkeep: permitUpkeep,
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,

@@ -5,9 +5,8 @@
 
 import { mustBe } from '../base/errors.js';
 import { mulDiv } from '../base/exact.js';
-import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
+import type { BucketAnswer, BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
 import {
   bucketCode,
   chargeDebt,

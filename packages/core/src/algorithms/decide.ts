@@ -1,4 +1,3 @@
-import type { Answer } from '../contract/ask.js';
 import {
   type Decision,
   type Numbers,
@@ -6,7 +5,7 @@ import {
   type Reason,
   skippedDecision,
 } from '../contract/decision.js';
-import { capacityOf, type Rule } from '../contract/rule.js';
+import { type Answer, capacityOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 export function policyOf(name: string, rule: Rule): Policy {

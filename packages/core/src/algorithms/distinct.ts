@@ -11,9 +11,15 @@ import { checkCallback } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
-import type { Ask, LogAnswer } from '../contract/ask.js';
+import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { DistinctAlgorithm, DistinctRule, Items, Machine } from '../contract/rule.js';
+import type {
+  DistinctAlgorithm,
+  DistinctRule,
+  Items,
+  LogAnswer,
+  Machine,
+} from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
@@ -77,7 +83,7 @@ function settledNow(own: Items): Items {
   return own ?? [];
 }
 
-const distinctMachine: Machine = {
+export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,
   share: ({ limit, windowUs, logic }: DistinctRule, share) =>

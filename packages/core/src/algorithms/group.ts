@@ -1,6 +1,5 @@
 import { SpillwayError, show } from '../base/errors.js';
-import type { Answer } from '../contract/ask.js';
-import { countOf, sameRule } from '../contract/rule.js';
+import { type Answer, countOf, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /** The merged steps of a group, and where each step of the caller is among them. */

@@ -5,16 +5,16 @@
  * if critical, otherwise 0. Example: `1[["a1b2",1767225660000000,0]]`.
  */
 
-import type { Ask, Lease, LeasesAnswer } from '../contract/ask.js';
+import type { Ask, Lease } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LeasesRule, Machine } from '../contract/rule.js';
+import type { LeasesAnswer, LeasesRule, Machine } from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
 import { isWritten, type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';
 import { permitUpkeep } from './upkeep/permits.js';
 
-const leasesMachine: Machine = {
+export const leasesMachine: Machine = {
   upkeep: permitUpkeep,
   same: (rule: LeasesRule, other: LeasesRule) =>
     rule.open === other.open && rule.leaseUs === other.leaseUs,

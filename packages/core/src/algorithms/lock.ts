@@ -8,9 +8,9 @@ import { durationBetween } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { Ask, LockAnswer } from '../contract/ask.js';
+import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LockRule, Machine, Penalty, Rule } from '../contract/rule.js';
+import type { LockAnswer, LockRule, Machine, Penalty, Rule } from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
@@ -99,7 +99,7 @@ class Lock implements Penalty {
 /** A process caches a rejection at most this long, because another process may end the lock by a refund or reset. */
 const CACHED_MS = 1_000;
 
-const lockMachine: Machine = {
+export const lockMachine: Machine = {
   same: (rule: LockRule, other: LockRule) =>
     rule.windowUs === other.windowUs &&
     rule.forgetUs === other.forgetUs &&

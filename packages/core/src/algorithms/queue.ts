@@ -7,9 +7,9 @@
  */
 
 import { mulDiv } from '../base/exact.js';
-import type { Answer, Ask, QueueAnswer } from '../contract/ask.js';
+import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { Machine, QueueRule, Rule } from '../contract/rule.js';
+import type { Answer, Machine, QueueAnswer, QueueRule, Rule } from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import {
@@ -31,7 +31,7 @@ import { numbersOf, type StoredCount } from './stored-count.js';
  * make every limiter slower. A `put` refunds only the latest grant, because refunding an earlier one would change waits
  * that were promised.
  */
-const queueMachine: Machine = {
+export const queueMachine: Machine = {
   same: (rule: QueueRule, other: QueueRule) =>
     rule.waitUs === other.waitUs && sameNumbers(rule, other),
   capacity: ({ burst }: QueueRule) => burst,

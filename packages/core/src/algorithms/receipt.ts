@@ -1,5 +1,5 @@
-import type { Answer, Ask, Receipt } from '../contract/ask.js';
-import type { Rule } from '../contract/rule.js';
+import type { Ask, Receipt } from '../contract/ask.js';
+import type { Answer, Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 const UNCHARGED_AT_US = -1;

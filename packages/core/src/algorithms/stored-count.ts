@@ -1,5 +1,5 @@
 import { SpillwayError } from '../base/errors.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { Op, Step } from '../contract/store.js';
 
 /** A count that was read from its text. Steps change it in place; the caller must store the new text. */

@@ -4,9 +4,9 @@
  */
 
 import { mulDiv, productAtMost } from '../base/exact.js';
-import type { Ask, WindowAnswer } from '../contract/ask.js';
+import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { Machine, WindowRule } from '../contract/rule.js';
+import type { Machine, WindowAnswer, WindowRule } from '../contract/rule.js';
 import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
@@ -14,7 +14,7 @@ import { givenBack } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type StoredCount } from './stored-count.js';
 
-const windowMachine: Machine = {
+export const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
     rule.windowUs === other.windowUs && rule.kind === other.kind,
   capacity: ({ limit }: WindowRule) => limit,

@@ -2,11 +2,11 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from './ask.js';
 import type { Decision, OnStoreError } from './decision.js';
 import type { LimiterTurn, StepContext } from './limiter-turn.js';
 import type { Recorder, Recorders, StoredResponse } from './recorder.js';
 import type { Header } from './request.js';
+import type { Answer } from './rule.js';
 import type { Step, Values } from './store.js';
 import type { LateValue, Upkeep } from './upkeep.js';
 

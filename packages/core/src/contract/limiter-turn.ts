@@ -1,9 +1,8 @@
-import type { Answer } from './ask.js';
 import type { LiveLink } from './control-link.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
 import type { Fault, UnitsEvent } from './observer.js';
 import type { LimitRequest } from './request.js';
-import type { FaultSink } from './rule.js';
+import type { Answer, FaultSink } from './rule.js';
 import type { Step } from './store.js';
 import type { UpkeepClient } from './upkeep.js';
 

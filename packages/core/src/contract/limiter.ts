@@ -1,11 +1,11 @@
 import type { Admission } from './admission.js';
-import type { Answer } from './ask.js';
 import type { LiveLimits } from './control.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
 import type { Keeping } from './keeping.js';
 import type { LimiterTurn, ResponseEnd, Settling, StepContext } from './limiter-turn.js';
 import type { Notice } from './observer.js';
 import type { LimitRequest, Per } from './request.js';
+import type { Answer } from './rule.js';
 import type { Step } from './store.js';
 
 /** How a request ended. Guards pass it to their limiters. */

@@ -3,10 +3,9 @@
  * only through its `cost`, so bundles without meters don't contain the code of meters.
  */
 
-import type { Answer } from './ask.js';
 import type { StoredLimiter } from './limiter.js';
 import type { LimitRequest } from './request.js';
-import type { Rule } from './rule.js';
+import type { Answer, Rule } from './rule.js';
 import type { Step } from './store.js';
 
 /** Connects a limit to a meter, as the value of the limit's option `cost`. Returned by `cost()` of a {@link Meter}. */

@@ -1,6 +1,9 @@
-/** A rule as data: checked integers that a store in any language can evaluate. */
+/**
+ * The data of each algorithm: a rule, which is checked integers that a store in any language can evaluate, and the
+ * answers to its steps.
+ */
 
-import type { Answer, Ask, Claim, Receipt } from './ask.js';
+import type { Ask, Claim, Receipt } from './ask.js';
 import type { BillingPeriod, Calendar } from './calendar.js';
 import type { Numbers, Policy } from './decision.js';
 import type { LimitRequest } from './request.js';
@@ -161,6 +164,110 @@ export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
+
+interface AnswerBase {
+  /**
+   * `take`, `record`, `look`: whether the cost passes under the rule of this step (another step may still reject the
+   * group). `put`: whether anything was given back. `done`: whether the claim is now done under this owner. `hold`,
+   * `reset`: true.
+   */
+  readonly allowed: boolean;
+  /** The store's clock at the decision, whole microseconds since the epoch. */
+  readonly nowUs: number;
+  /**
+   * For a `take` or `record`, the units that were not charged, because they go beyond the limit plus the debt that the
+   * rule allows. Rounded up. Omitted if all were charged or the rule has no debt.
+   */
+  readonly forgiven?: number | undefined;
+  /** If true, a rejection may turn into a grant at any moment, so it is not cached. */
+  readonly provisional?: boolean;
+  /** The error of the store, if it could not answer. The answer then follows `onStoreError`. */
+  readonly failure?: Error;
+  /**
+   * The receipt of the fallback counters for this grant. These counters also count grants of the store, in case the
+   * store fails later.
+   */
+  readonly fallbackReceipt?: Receipt;
+}
+
+/** State of a bucket after the step. The bucket is full from the instant `tatUs + tatNum / den` on. */
+export interface BucketAnswer extends AnswerBase {
+  readonly tatUs: number;
+  readonly tatNum: number;
+}
+
+/** State of a shaper's queue after the step. While a job waits, `tatUs` is later than `nowUs` plus the tolerance. */
+export interface QueueAnswer extends BucketAnswer {
+  /** The end of the running pause, in microseconds since the epoch; 0 if no pause runs. */
+  readonly pausedUntilUs: number;
+}
+
+/** State of a window after the step. If the clock went back, `startUs` may be later than `nowUs`. */
+export interface WindowAnswer extends AnswerBase {
+  readonly startUs: number;
+  readonly current: number;
+  /** Count of the previous window; always 0 unless the rule is sliding. */
+  readonly previous: number;
+}
+
+/** State of a calendar count after the step. If the clock went back, `startUs` may be later than `nowUs`. */
+export interface CalendarAnswer extends AnswerBase {
+  readonly startUs: number;
+  /** The first instant after the period. */
+  readonly endUs: number;
+  readonly current: number;
+}
+
+/** State of the window and the lock after the step. */
+export interface LockAnswer extends AnswerBase {
+  /** The first instant after the window; during a lock, after the window in which the lock began. */
+  readonly endUs: number;
+  readonly current: number;
+  /** When the running lock ends; 0 if no lock runs. */
+  readonly untilUs: number;
+}
+
+/** State of a log, or of distinct items, after the step. */
+export interface LogAnswer extends AnswerBase {
+  /** Units admitted, or items added, less than one window ago. */
+  readonly used: number;
+  /**
+   * If the step is sent again, it passes one window after this time: then the entry or item that was added at this time
+   * expires. -1 if the step would pass at once or can never pass.
+   */
+  readonly freesUs: number;
+  /** Time of the newest entry that counts; 0 if no entry counts. */
+  readonly lastUs: number;
+}
+
+/** State of the permits after the step. */
+export interface LeasesAnswer extends AnswerBase {
+  readonly used: number;
+  readonly critical: number;
+}
+
+/** State of the claim after the step. */
+export interface ClaimsAnswer extends AnswerBase {
+  /** The state of the claim. `running`: an owner holds it under a lease. `done`: the work is finished. */
+  readonly state: 'free' | 'running' | 'done';
+  /** The owner of the running or done claim; `''` if it is free. */
+  readonly owner: string;
+  /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if the claim is free. */
+  readonly endsUs: number;
+  /** The note that `done` has stored; `''` unless the claim is done. */
+  readonly note: string;
+}
+
+/** The answer of a store to a step: the state of the count, in the numbers of its algorithm. */
+export type Answer =
+  | BucketAnswer
+  | QueueAnswer
+  | WindowAnswer
+  | CalendarAnswer
+  | LockAnswer
+  | LogAnswer
+  | LeasesAnswer
+  | ClaimsAnswer;
 
 /** The names of the algorithms, as in metrics and the command line. */
 export type Algorithm =

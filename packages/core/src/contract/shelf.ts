@@ -1,4 +1,5 @@
-import type { Answer, Ask } from './ask.js';
+import type { Ask } from './ask.js';
+import type { Answer } from './rule.js';
 
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;

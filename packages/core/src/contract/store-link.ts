@@ -5,9 +5,9 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
-import type { Answer } from './ask.js';
 import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
+import type { Answer } from './rule.js';
 import type { ApplyOptions, Step, Store } from './store.js';
 
 /** A store that guards and limiters accept: `memoryStore()`, or a store wrapped by `remoteStore`. */

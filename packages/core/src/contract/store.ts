@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.js';
 import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
-import type { Answer, Ask } from './ask.js';
-import type { Rule } from './rule.js';
+import type { Ask } from './ask.js';
+import type { Answer, Rule } from './rule.js';
 
 export type { Claim, Lease, Op } from './ask.js';
 

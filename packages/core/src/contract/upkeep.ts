@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from './ask.js';
+import type { Answer } from './rule.js';
 
 export interface UpkeepClient<Held> {
   readonly clock: Clock;

@@ -19,7 +19,6 @@ import {
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, isThenable } from '../base/host.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { Answer } from '../contract/ask.js';
 import type { Control, LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import {
@@ -33,7 +32,7 @@ import {
 import type { Grant } from '../contract/metered-cost.js';
 import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
-import { type Rule, shareOf } from '../contract/rule.js';
+import { type Answer, type Rule, shareOf } from '../contract/rule.js';
 import type { Op, Step, Store, StoreErrorPolicy } from '../contract/store.js';
 import { type Decider, type Part, Pipeline } from '../engine/pipeline.js';
 import { noticesOn } from '../limits/limiter-notices.js';

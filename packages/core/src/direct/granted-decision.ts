@@ -1,7 +1,7 @@
 import { isOver } from '../algorithms/decide.js';
-import type { Answer } from '../contract/ask.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
 import type { Grant } from '../contract/metered-cost.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 
 /**

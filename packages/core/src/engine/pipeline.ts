@@ -5,7 +5,6 @@
 
 import { fingerprint } from '../base/fingerprint.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../contract/decision.js';
 import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';

@@ -1,6 +1,6 @@
 import { RELEASE_TIMEOUT_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';
 import type { StoreClient } from '../stores/store-client.js';

@@ -2,7 +2,6 @@
 
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
-import type { Answer } from '../contract/ask.js';
 import type { Control, LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
@@ -10,6 +9,7 @@ import type { Settled } from '../contract/keeping.js';
 import type { Limiter, LocalLimiter, Question, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest, Per } from '../contract/request.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type Decider, Pipeline } from '../engine/pipeline.js';
 import { isYes, readOption, UNKNOWN_ADDRESS } from '../limits/callbacks.js';

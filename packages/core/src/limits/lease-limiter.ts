@@ -5,7 +5,6 @@ import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type HintOptions, hints } from '../base/hint.js';
 import { isThenable } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
@@ -20,7 +19,7 @@ import type {
   Plan,
   PlanOption,
 } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { Answer, Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';

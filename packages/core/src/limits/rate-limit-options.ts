@@ -33,7 +33,7 @@ export interface RateLimitOptions<Raw = unknown> extends RuleOptions, StoreError
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, from 1 ms to 400 days, or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<Raw>;
-  /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
+  /** `tokenBucket` (default) or an imported one, such as `slidingLog` or `distinct()`. */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** The HTTP status of requests above the limit. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;

@@ -23,7 +23,7 @@ export interface RuleOptions {
   readonly window: Duration | CalendarWindow<never>;
   /** For `tokenBucket` only: the most units at once, an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog` or `distinct()`. Import the one you use. */
+  /** `tokenBucket` (default) or an imported one, such as `slidingLog` or `distinct()`. */
   readonly algorithm?: RateAlgorithm | undefined;
   /**
    * `epoch` (default) aligns the windows of `fixedWindow` to 1970. With `first-request`, a window starts at a key's

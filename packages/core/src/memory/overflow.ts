@@ -1,7 +1,7 @@
 /** Shared counts for new keys in a full memory store. These keys may be limited too early, but never too late. */
 
 import { SpillwayError } from '../base/errors.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 

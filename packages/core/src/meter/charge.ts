@@ -1,10 +1,10 @@
 import { measure } from '../algorithms/decide.js';
 import { receiptOfRest, receiptOfStep, unitsOf } from '../algorithms/receipt.js';
 import { isSpillwayError } from '../base/errors.js';
-import type { Answer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { Settling } from '../contract/limiter-turn.js';
 import type { UnitsKind } from '../contract/observer.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import type { Resends } from './resends.js';
 

@@ -1,10 +1,10 @@
 import { RELEASE_TIMEOUT_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { type Eventually, isLater } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
 import type { Decision } from '../contract/decision.js';
 import type { Settling } from '../contract/limiter-turn.js';
 import type { Reservation } from '../contract/metered-cost.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import { checkDecision, type DirectClient, type Limit } from '../direct/direct-client.js';
 import type { MeteredLimiter, ReserveOptions } from '../direct/limiter-options.js';

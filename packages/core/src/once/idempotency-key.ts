@@ -1,6 +1,6 @@
 import { makeClaimsRule } from '../algorithms/claims.js';
 import { SpillwayError } from '../base/errors.js';
-import type { ClaimsAnswer } from '../contract/ask.js';
+import type { ClaimsAnswer } from '../contract/rule.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
 import { type Note, newOwner, noteIn } from './claim-note.js';

@@ -2,7 +2,6 @@
 
 import { helpFor, mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
 import type { Decision } from '../contract/decision.js';
 import type {
   ClaimTurn,
@@ -17,6 +16,7 @@ import type {
 import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
+import type { Answer } from '../contract/rule.js';
 import type { Values } from '../contract/store.js';
 import { decisionOnStoreError } from '../guard/turn.js';
 import { sharedValues } from '../memory/memory-values.js';

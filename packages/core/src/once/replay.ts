@@ -2,11 +2,11 @@
 
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
-import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Decision, Reason } from '../contract/decision.js';
 import type { KeepContext, Settled, StoredExchange } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { Header } from '../contract/request.js';
+import type { ClaimsAnswer } from '../contract/rule.js';
 import type { Claim, Step } from '../contract/store.js';
 import { noteIn } from './claim-note.js';
 import type { Settings } from './idempotency-options.js';

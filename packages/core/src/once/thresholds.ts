@@ -3,9 +3,9 @@ import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { within } from '../base/within.js';
-import type { CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
+import type { CalendarAnswer, ClaimsAnswer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
 import {

@@ -1,4 +1,4 @@
-import type { StateText } from '../algorithms/texts.js';
+import type { StateText } from '../algorithms/by-name.js';
 import type { Clock } from '../base/clock.js';
 import type { Step } from '../contract/store.js';
 

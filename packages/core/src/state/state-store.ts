@@ -1,3 +1,4 @@
+import { readCount, stateOf } from '../algorithms/by-name.js';
 import {
   groupPasses,
   MAX_STEPS,
@@ -8,12 +9,11 @@ import {
 } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
 import type { StoredCount } from '../algorithms/stored-count.js';
-import { readCount, stateOf } from '../algorithms/texts.js';
 import { checkHas, checkObject } from '../base/check-shapes.js';
 import type { Clock } from '../base/clock.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
-import { type Answer, isEnd } from '../contract/ask.js';
-import { countOf, type Rule } from '../contract/rule.js';
+import { isEnd } from '../contract/ask.js';
+import { type Answer, countOf, type Rule } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store, Values } from '../contract/store.js';
 import type { LinkedStore } from '../contract/store-link.js';
 import { remoteStore } from '../stores/remote-store.js';

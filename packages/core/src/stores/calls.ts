@@ -3,6 +3,7 @@
  * continuation of the store's promise, because each additional promise takes as long as a decision of the memory store.
  */
 
+import { NUMBERS } from '../algorithms/by-name.js';
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { isSpillwayError, SpillwayError, show } from '../base/errors.js';
@@ -14,7 +15,8 @@ import {
   endsTimersWithRequests,
   isLater,
 } from '../base/host.js';
-import { type Answer, type ClaimsAnswer, isEnd } from '../contract/ask.js';
+import { isEnd } from '../contract/ask.js';
+import type { Answer, ClaimsAnswer } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { AskOptions } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
@@ -115,18 +117,6 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_TIMEOUT: 'timeout',
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
-
-const NUMBERS = {
-  bucket: ['nowUs', 'tatUs', 'tatNum'],
-  queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
-  window: ['nowUs', 'startUs', 'current', 'previous'],
-  calendar: ['nowUs', 'startUs', 'endUs', 'current'],
-  log: ['nowUs', 'used', 'freesUs', 'lastUs'],
-  distinct: ['nowUs', 'used', 'freesUs', 'lastUs'],
-  leases: ['nowUs', 'used', 'critical'],
-  claims: ['nowUs', 'endsUs'],
-  lock: ['nowUs', 'endUs', 'current', 'untilUs'],
-} as const;
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
 

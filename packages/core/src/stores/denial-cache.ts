@@ -9,8 +9,7 @@
 import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
-import type { Answer } from '../contract/ask.js';
-import { countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
+import { type Answer, countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /** Maximum number of entries. In a full cache, the rule with the most entries loses its oldest one. */

@@ -5,7 +5,7 @@
 
 import { groupPasses } from '../algorithms/group.js';
 import { receiptOfStep } from '../algorithms/receipt.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /** The steps of a group that are sent together. */

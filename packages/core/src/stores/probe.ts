@@ -2,7 +2,7 @@ import { fixedWindow } from '../algorithms/values.js';
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
 import { afterIdly } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 

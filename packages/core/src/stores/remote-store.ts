@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, type Turns } from '../base/host.js';
-import type { Answer } from '../contract/ask.js';
+import type { Answer } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { AskOptions, Linked, StoreLink, StoreUser } from '../contract/store-link.js';
 import { Calls, withDeadline } from './calls.js';

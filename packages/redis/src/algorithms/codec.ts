@@ -45,6 +45,10 @@ export interface Codec<R extends Rule = Rule> {
   decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords, step: Step): Answer;
 }
 
+export type CodecOf<Machine extends Rule['machine']> = Codec<
+  Extract<Rule, { readonly machine: Machine }>
+>;
+
 export interface ReplyWords {
   readonly nowUs: number;
   number(): number;

@@ -2,7 +2,7 @@ import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/bucket-codec.js';
 import { calendar } from './calendar/calendar-codec.js';
 import { claims } from './claims/claim-codec.js';
-import type { Codec } from './codec.js';
+import type { Codec, CodecOf } from './codec.js';
 import { distinct } from './distinct/distinct-codec.js';
 import { leases } from './leases/lease-codec.js';
 import { lock } from './lock/lock-codec.js';
@@ -10,7 +10,7 @@ import { log } from './log/log-codec.js';
 import { queue } from './queue/queue-codec.js';
 import { window } from './window/window-codec.js';
 
-const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: M }>> } = {
+const CODECS: { readonly [Name in Rule['machine']]: CodecOf<Name> } = {
   bucket,
   queue,
   window,

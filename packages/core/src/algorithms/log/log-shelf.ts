@@ -1,5 +1,5 @@
-import type { Ask, LogAnswer } from '../../contract/ask.js';
-import type { LogRule } from '../../contract/rule.js';
+import type { Ask } from '../../contract/ask.js';
+import type { LogAnswer, LogRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/flat-table.js';
 import { Block, Blocks } from './log-blocks.js';

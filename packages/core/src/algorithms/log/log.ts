@@ -5,9 +5,9 @@
  * since the epoch), a colon and the units. Example: `1 1767225600000000:2 5000:1`.
  */
 
-import type { Ask, LogAnswer } from '../../contract/ask.js';
+import type { Ask } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
-import type { LogRule, Machine } from '../../contract/rule.js';
+import type { LogAnswer, LogRule, Machine } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { ratePolicy } from '../decide.js';
 import {
@@ -21,7 +21,7 @@ import { Entries, eachEntry } from './log-entries.js';
 import { LogShelf } from './log-shelf.js';
 import { isAhead, stepLog } from './log-step.js';
 
-const logMachine: Machine = {
+export const logMachine: Machine = {
   same: (rule: LogRule, other: LogRule) => rule.windowUs === other.windowUs,
   capacity: ({ limit }: LogRule) => limit,
   share: ({ limit, windowUs }: LogRule, share) => makeLogRule(limit, Math.ceil(windowUs / share)),

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
-import type { Answer } from '../../contract/ask.js';
+import type { Answer } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
 import {

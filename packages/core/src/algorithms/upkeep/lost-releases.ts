@@ -3,7 +3,7 @@
  * retried until the time given for each.
  */
 
-import type { Answer } from '../../contract/ask.js';
+import type { Answer } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import type { Room } from '../../contract/upkeep.js';
 

@@ -1,7 +1,7 @@
 /** Holds the permits and claims of a guard, renews them before they expire, and releases them. */
 
 import { after, isThenable } from '../../base/host.js';
-import type { Answer } from '../../contract/ask.js';
+import type { Answer } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import type {
   ClaimContext,

@@ -1,12 +1,11 @@
 import {
   type BucketNumbers,
-  type BucketRule,
   mulDiv,
   refillTime,
   unitsOf as unitsCharged,
   unitsRefilled,
 } from '@spillway/core/store';
-import { type Codec, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, OPS, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
 /**
@@ -15,7 +14,7 @@ import lua from './bucket.lua';
  */
 const MOST_REFILL_US = 2 ** 52;
 
-export const bucket: Codec<BucketRule> = {
+export const bucket: CodecOf<'bucket'> = {
   letter: 'g',
   debtLetter: 'o',
   lua: [lua],

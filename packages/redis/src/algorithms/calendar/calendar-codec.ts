@@ -1,9 +1,9 @@
 import type { Step } from '@spillway/core';
 import { type CalendarRule, periodsOf, unitsOf as unitsCharged } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './calendar.lua';
 
-export const calendar: Codec<CalendarRule> = {
+export const calendar: CodecOf<'calendar'> = {
   letter: 'k',
   lua: [lua],
   maker: 'calendar',

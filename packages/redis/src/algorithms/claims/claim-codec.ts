@@ -1,5 +1,5 @@
-import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
-import type { Codec } from '../codec.js';
+import type { ClaimsAnswer } from '@spillway/core/store';
+import type { CodecOf } from '../codec.js';
 import lua from './claims.lua';
 
 /** The states of a claim, indexed by the number in the reply. The pattern of a state matches the text in the reply. */
@@ -10,7 +10,7 @@ const HELD: readonly [State, ...State[]] = [
 ];
 type State = readonly [ClaimsAnswer['state'], RegExp];
 
-export const claims: Codec<ClaimsRule> = {
+export const claims: CodecOf<'claims'> = {
   letter: 'c',
   lua: [lua],
   maker: 'claims',

@@ -1,8 +1,7 @@
-import type { DistinctRule } from '@spillway/core/store';
-import { type Codec, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, OPS, unitsOf } from '../codec.js';
 import lua from './distinct.lua';
 
-export const distinct: Codec<DistinctRule> = {
+export const distinct: CodecOf<'distinct'> = {
   letter: 'i',
   lua: [lua],
   maker: 'distinct',

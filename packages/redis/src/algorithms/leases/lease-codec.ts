@@ -1,8 +1,7 @@
-import type { LeasesRule } from '@spillway/core/store';
-import type { Codec } from '../codec.js';
+import type { CodecOf } from '../codec.js';
 import lua from './leases.lua';
 
-export const leases: Codec<LeasesRule> = {
+export const leases: CodecOf<'leases'> = {
   letter: 'p',
   lua: [lua],
   maker: 'leases',

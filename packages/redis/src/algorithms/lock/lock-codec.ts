@@ -1,8 +1,7 @@
-import type { LockRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './lock.lua';
 
-export const lock: Codec<LockRule> = {
+export const lock: CodecOf<'lock'> = {
   letter: 'x',
   lua: [lua],
   maker: 'lock',

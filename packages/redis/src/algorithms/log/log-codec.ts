@@ -1,9 +1,8 @@
-import type { LogRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './log.lua';
 import logPut from './log-put.lua';
 
-export const log: Codec<LogRule> = {
+export const log: CodecOf<'log'> = {
   letter: 'l',
   lua: [logPut, lua],
   maker: 'log',

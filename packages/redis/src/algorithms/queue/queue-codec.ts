@@ -1,9 +1,9 @@
-import { type QueueRule, refillTime } from '@spillway/core/store';
+import { refillTime } from '@spillway/core/store';
 import { trueRefillTime } from '../bucket/bucket-codec.js';
-import { type Codec, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, OPS, unitsOf } from '../codec.js';
 import lua from './queue.lua';
 
-export const queue: Codec<QueueRule> = {
+export const queue: CodecOf<'queue'> = {
   letter: 'q',
   lua: [lua],
   maker: 'queue',

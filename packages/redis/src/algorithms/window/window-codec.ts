@@ -1,5 +1,5 @@
 import type { WindowRule } from '@spillway/core/store';
-import { type Codec, costWithin, OPS, unitsOf } from '../codec.js';
+import { type CodecOf, costWithin, OPS, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
 /** The numbers of the kinds of windows, as in window.lua. */
@@ -9,7 +9,7 @@ const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
   anchored: '2',
 };
 
-export const window: Codec<WindowRule> = {
+export const window: CodecOf<'window'> = {
   letter: 'w',
   lua: [lua],
   maker: 'window',
