@@ -10,9 +10,10 @@ import type {
   Machine,
   QueueRule,
   Rule,
+  Shelf,
+  ShelfStep,
   Tolerance,
 } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { givenBack, unitsOf } from './receipt.js';

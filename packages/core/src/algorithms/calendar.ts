@@ -18,8 +18,9 @@ import type {
   CalendarWindow,
   FaultSink,
   Machine,
+  Shelf,
+  ShelfStep,
 } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import {
   BILLING,

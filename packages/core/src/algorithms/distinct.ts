@@ -19,8 +19,9 @@ import type {
   Items,
   LogAnswer,
   Machine,
+  Shelf,
+  ShelfStep,
 } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { fingerprintsOf, MAX_ITEMS_PER_STEP, UNKNOWN } from './distinct-items.js';

@@ -7,8 +7,7 @@
 
 import type { Ask, Lease } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LeasesAnswer, LeasesRule, Machine } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
+import type { LeasesAnswer, LeasesRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
 import { isWritten, type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';

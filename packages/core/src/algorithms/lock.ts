@@ -10,8 +10,15 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LockAnswer, LockRule, Machine, Penalty, Rule } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
+import type {
+  LockAnswer,
+  LockRule,
+  Machine,
+  Penalty,
+  Rule,
+  Shelf,
+  ShelfStep,
+} from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { givenBack } from './receipt.js';

@@ -9,8 +9,15 @@
 import { mulDiv } from '../base/exact.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { Answer, Machine, QueueAnswer, QueueRule, Rule } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
+import type {
+  Answer,
+  Machine,
+  QueueAnswer,
+  QueueRule,
+  Rule,
+  Shelf,
+  ShelfStep,
+} from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import {
   bucketNumbers,

@@ -6,8 +6,7 @@
 import { mulDiv, productAtMost } from '../base/exact.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { Machine, WindowAnswer, WindowRule } from '../contract/rule.js';
-import type { Shelf, ShelfStep } from '../contract/shelf.js';
+import type { Machine, Shelf, ShelfStep, WindowAnswer, WindowRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { givenBack } from './receipt.js';

@@ -124,3 +124,29 @@ export interface Receipt {
   /** The fallback counters' receipt of the same grant: see {@link Answer}. Stores ignore it. */
   readonly fallbackReceipt?: Receipt;
 }
+
+/** What the answers of all algorithms have in common. */
+export interface AnswerBase {
+  /**
+   * `take`, `record`, `look`: whether the cost passes under the rule of this step (another step may still reject the
+   * group). `put`: whether anything was given back. `done`: whether the claim is now done under this owner. `hold`,
+   * `reset`: true.
+   */
+  readonly allowed: boolean;
+  /** The store's clock at the decision, whole microseconds since the epoch. */
+  readonly nowUs: number;
+  /**
+   * For a `take` or `record`, the units that were not charged, because they go beyond the limit plus the debt that the
+   * rule allows. Rounded up. Omitted if all were charged or the rule has no debt.
+   */
+  readonly forgiven?: number | undefined;
+  /** If true, a rejection may turn into a grant at any moment, so it is not cached. */
+  readonly provisional?: boolean;
+  /** The error of the store, if it could not answer. The answer then follows `onStoreError`. */
+  readonly failure?: Error;
+  /**
+   * The receipt of the fallback counters for this grant. These counters also count grants of the store, in case the
+   * store fails later.
+   */
+  readonly fallbackReceipt?: Receipt;
+}

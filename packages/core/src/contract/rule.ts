@@ -1,13 +1,12 @@
 /**
- * The data of each algorithm: a rule, which is checked integers that a store in any language can evaluate, and the
- * answers to its steps.
+ * The contract of an algorithm: a rule, which is checked integers that a store in any language can evaluate, the answers
+ * to its steps, and the counts in memory.
  */
 
-import type { Ask, Claim, Receipt } from './ask.js';
+import type { AnswerBase, Ask, Claim, Receipt } from './ask.js';
 import type { BillingPeriod, Calendar } from './calendar.js';
 import type { Numbers, Policy } from './decision.js';
 import type { LimitRequest } from './request.js';
-import type { Shelf } from './shelf.js';
 import type { UpkeepOf } from './upkeep.js';
 
 interface RuleBase {
@@ -164,31 +163,6 @@ export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
-
-interface AnswerBase {
-  /**
-   * `take`, `record`, `look`: whether the cost passes under the rule of this step (another step may still reject the
-   * group). `put`: whether anything was given back. `done`: whether the claim is now done under this owner. `hold`,
-   * `reset`: true.
-   */
-  readonly allowed: boolean;
-  /** The store's clock at the decision, whole microseconds since the epoch. */
-  readonly nowUs: number;
-  /**
-   * For a `take` or `record`, the units that were not charged, because they go beyond the limit plus the debt that the
-   * rule allows. Rounded up. Omitted if all were charged or the rule has no debt.
-   */
-  readonly forgiven?: number | undefined;
-  /** If true, a rejection may turn into a grant at any moment, so it is not cached. */
-  readonly provisional?: boolean;
-  /** The error of the store, if it could not answer. The answer then follows `onStoreError`. */
-  readonly failure?: Error;
-  /**
-   * The receipt of the fallback counters for this grant. These counters also count grants of the store, in case the
-   * store fails later.
-   */
-  readonly fallbackReceipt?: Receipt;
-}
 
 /** State of a bucket after the step. The bucket is full from the instant `tatUs + tatNum / den` on. */
 export interface BucketAnswer extends AnswerBase {
@@ -370,6 +344,54 @@ export interface FaultSink {
     | undefined;
   readonly store?: { readonly hasOurTime: boolean } | undefined;
   fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
+}
+
+export interface ShelfStep<Rule, Count = unknown> {
+  readonly ask: Ask<Rule>;
+  readonly nowUs: number;
+  /** If false, a `take` charges nothing and answers whether it would pass. */
+  readonly charge: boolean;
+  /**
+   * False if the count is shared, or if the store is full and the shelf {@link Shelf.grows}. The step must then not
+   * enlarge the count, unless it is a shared count of distinct items. A log adds new units to its newest entry, and the
+   * older units of that entry may then expire too late.
+   */
+  readonly mayGrow: boolean;
+  /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
+  readonly count?: Count | undefined;
+  /**
+   * The key's count on the store's other shelf. If the step creates a count, that count starts as a copy of this one,
+   * but without its permits. A step on a shared count always has this property, even with the value undefined.
+   */
+  readonly other?: Count | undefined;
+}
+
+/**
+ * The counts of one algorithm, by limiter, `rule.code` and key. A memory store has up to two shelves for each
+ * algorithm: one for counts of single keys and, once the store is full, one for counts that several keys share. `Count`
+ * is opaque to the store.
+ */
+export interface Shelf<Rule, Count = unknown> {
+  readonly size: number;
+  /** Whether the store must prevent steps on an existing count from adding entries while it is full. */
+  readonly grows: boolean;
+  /**
+   * True if keys can't share a count. If the store has no room for a new count, it answers the step with a `failure`.
+   */
+  readonly alone?: boolean;
+  /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
+  find(ask: Ask<Rule>, nowUs: number): Count | undefined;
+  /**
+   * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
+   * stored. A shelf with {@link holds} doesn't have this method, because the permit of the step may be on the store's
+   * other shelf.
+   */
+  stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
+  /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */
+  holds?(count: Count, ask: Ask<Rule>): boolean;
+  step(step: ShelfStep<Rule, Count>): Answer;
+  expiresAtUs(rule: Rule, answer: Answer): number;
+  reclaim(nowUs: number): void;
 }
 
 /**

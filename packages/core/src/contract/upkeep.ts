@@ -2,16 +2,16 @@
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
-import type { Answer } from './rule.js';
+import type { AnswerBase } from './ask.js';
 
 export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
   readonly link: {
-    renew(steps: readonly Held[], forUs: number): Eventually<readonly Answer[]>;
+    renew(steps: readonly Held[], forUs: number): Eventually<readonly AnswerBase[]>;
     giveBack<Value>(
       steps: readonly Held[],
-      then: (answers: readonly Answer[]) => Eventually<Value>,
+      then: (answers: readonly AnswerBase[]) => Eventually<Value>,
       forUs?: number,
     ): Eventually<Value>;
   };
@@ -57,7 +57,7 @@ export interface Upkeep<Held> {
   /**
    * Reads the answers to steps that release permits or end claims. Steps that did not reach the store are sent again.
    */
-  noteAnswers(steps: readonly Held[], answers: readonly Answer[]): void;
+  noteAnswers(steps: readonly Held[], answers: readonly AnswerBase[]): void;
   /**
    * Renews leases that the store may have lost, and retries releases that it may not have received. Call it when the
    * store is back.
@@ -98,7 +98,7 @@ type Later<Value> = Value | Promise<Value>;
 
 export interface HeldTurn<Held> {
   readonly step?: (Held & { readonly binding: boolean }) | undefined;
-  readonly answer?: Answer | undefined;
+  readonly answer?: AnswerBase | undefined;
   readonly decision: { readonly allowed: boolean };
 }
 

@@ -1,6 +1,5 @@
 import { BucketShelf } from '../algorithms/bucket.js';
-import type { Rule } from '../contract/rule.js';
-import type { Shelf } from '../contract/shelf.js';
+import type { Rule, Shelf } from '../contract/rule.js';
 
 export class Shelves {
   readonly buckets: BucketShelf = new BucketShelf();

@@ -1,6 +1,5 @@
 import type { Ask } from '../../contract/ask.js';
-import type { LogAnswer, LogRule } from '../../contract/rule.js';
-import type { Shelf, ShelfStep } from '../../contract/shelf.js';
+import type { LogAnswer, LogRule, Shelf, ShelfStep } from '../../contract/rule.js';
 import { KeySlots } from '../shelves/flat-table.js';
 import { Block, Blocks } from './log-blocks.js';
 import { Entries, eachEntry, type LogEntries } from './log-entries.js';

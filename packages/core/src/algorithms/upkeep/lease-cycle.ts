@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
-import type { Answer } from '../../contract/rule.js';
+import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
 import {
@@ -224,7 +224,7 @@ export class LeaseCycle {
    * Handles the answer to a renewal. If the permit or claim was released meanwhile, it is released again, because the
    * store may have run the renewal after the release.
    */
-  private renewed(step: Step, answer: Answer | undefined): unknown {
+  private renewed(step: Step, answer: AnswerBase | undefined): unknown {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {
       // An abandoned claim has no step that ends it.

@@ -3,7 +3,7 @@
  * retried until the time given for each.
  */
 
-import type { Answer } from '../../contract/rule.js';
+import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { Room } from '../../contract/upkeep.js';
 
@@ -102,6 +102,6 @@ export function releaseOf(step: Step): Step {
   return { ...step, op: 'put' };
 }
 
-export function hasFailed(answer: Answer | undefined): boolean {
+export function hasFailed(answer: AnswerBase | undefined): boolean {
   return answer === undefined || answer.failure !== undefined;
 }

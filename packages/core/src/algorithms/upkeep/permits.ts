@@ -1,7 +1,7 @@
 /** Holds the permits and claims of a guard, renews them before they expire, and releases them. */
 
 import { after, isThenable } from '../../base/host.js';
-import type { Answer } from '../../contract/rule.js';
+import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type {
   ClaimContext,
@@ -98,7 +98,7 @@ class Permits implements Upkeep<Step> {
     }
   }
 
-  noteAnswers(steps: readonly Step[], answers: readonly Answer[]): void {
+  noteAnswers(steps: readonly Step[], answers: readonly AnswerBase[]): void {
     for (const [i, step] of steps.entries()) {
       if (!step.lease && !step.claim) continue;
       if (hasFailed(answers[i])) this.cycleOf(step).noteLost(step);
