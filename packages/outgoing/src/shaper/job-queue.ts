@@ -75,8 +75,6 @@ export class JobQueue {
    */
   private lacksPermitSinceUs = Infinity;
   private booking: Booking | undefined;
-  /** Whether a booking was given up during the present wait for a permit. */
-  private hasGivenUp = false;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   private readonly localPaces: readonly LocalPace[];
@@ -458,9 +456,8 @@ export class JobQueue {
   }
 
   private get mayBook(): boolean {
-    const { booking, permits, key, lacksPermitSinceUs, hasGivenUp } = this;
-    if (booking) return true;
-    return !hasGivenUp && permits?.mayBook(key, lacksPermitSinceUs) === true;
+    const { booking, permits, key, lacksPermitSinceUs } = this;
+    return booking !== undefined || permits?.mayBook(key, lacksPermitSinceUs) === true;
   }
 
   private giveUpUselessBooking(): void {
@@ -468,7 +465,8 @@ export class JobQueue {
     if (!booking || !permits?.isUseless(booking)) return;
     permits.endBooking(key, booking.lease);
     this.booking = undefined;
-    this.hasGivenUp = true;
+    // Other processes get the next booking.
+    this.lacksPermitSinceUs = this.slots.nowUs();
   }
 
   private async book(permits: Permits): Promise<Booked> {
@@ -481,7 +479,6 @@ export class JobQueue {
   /** Ends the booking of a permit, if there is one. Call this when no job waits for a permit any more. */
   private endWait(): void {
     this.lacksPermitSinceUs = Infinity;
-    this.hasGivenUp = false;
     if (this.booking) this.permits?.endBooking(this.key, this.booking.lease);
     this.booking = undefined;
   }
@@ -532,7 +529,6 @@ export class JobQueue {
       if (slot) {
         if (booking) permits.endBooking(key, booking.lease, slot.permit);
         this.lacksPermitSinceUs = Infinity;
-        this.hasGivenUp = false;
       } else {
         permit?.release();
         // If the store granted nothing, the booking is kept. If it may have granted a permit, that was given back. Then

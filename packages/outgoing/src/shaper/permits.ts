@@ -22,7 +22,7 @@ const MAX_REUSES = 10;
 const MAX_REUSE_US = 1_000_000;
 
 /**
- * How long to wait after a rejection before asking again, on average: a fraction of the run time of a job, within these
+ * How long to wait after a rejection before asking again, on average: a fraction of the usual run time, within these
  * bounds.
  */
 const POLL_PART = 1 / 4;
@@ -30,22 +30,23 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
+ * One job changes the usual run time at most by this factor. Otherwise a process would ask too seldom after one long
+ * job, while the others run short ones.
+ */
+const MAX_RUN_CHANGE = 4;
+
+/**
  * A process books the next permit after it has waited this many turns, and as many more for each permit that it holds.
  * A turn is the time for which another process may keep a permit. With 1, so many processes would compete for the
  * booking that some would wait as long as without bookings.
  */
-const BOOK_AFTER = 2;
-
-/**
- * The maximum for an estimated turn, because run times are averaged over all keys, and jobs of another key may be long.
- */
-const MAX_TURN_US = 5_000_000;
+const BOOK_AFTER = 4;
 
 /**
  * Until a process has waited this many turns, it asks for a booking a third as often. So processes that wait longer get
  * it.
  */
-const LONG_WAIT = 3;
+const LONG_WAIT = 6;
 const SHORT_WAIT_POLLS = 3;
 
 /**
@@ -58,12 +59,11 @@ const BOOKED_SHARE = 1 / 32;
 const MAX_BOOKED_POLL_US = 300_000;
 
 /**
- * A booking is given up after this many turns, but not before this time. A booking is useless if other processes have a
- * higher limit, for example during a deployment: they take each released permit before this process may. As long as
- * this process has the booking, none of them can book.
+ * A booking is given up after this time. It is useless if other processes have a higher limit, for example during a
+ * deployment: they take each released permit before this process may. As long as this process has the booking, none of
+ * them can book.
  */
-const GIVE_UP_TURNS = 5;
-const MIN_GIVE_UP_US = 10_000_000;
+const GIVE_UP_US = 10_000_000;
 
 /** The store forgets a booking and its permit after this time, unless they are renewed. */
 const BOOKING_RULE: LeasesRule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' };
@@ -74,9 +74,6 @@ const BOOKING_RULE: LeasesRule = { ...makeLeasesRule(1, 1_000_000), code: 'pn' }
  */
 const COURTESY_PART = 1 / 25;
 const MAX_COURTESY_US = 50_000;
-
-/** The weight of the newest job in the average run time. */
-const NEWER = 1 / 8;
 
 /**
  * A permit is discarded if the store's answer, or the start of the job, is later than this part of the lease, because
@@ -137,7 +134,8 @@ export class Permits {
   private readonly random: () => number;
   private readonly held = new Set<Permit>();
   private readonly heldByKey = new Map<string, number>();
-  private runUs = 0;
+  /** The usual run time of a job, within the bounds that {@link pollUs} can use. */
+  private runUs = MIN_POLL_US / POLL_PART;
 
   constructor(
     client: DirectClient,
@@ -193,7 +191,7 @@ export class Permits {
   }
 
   private get turnUs(): number {
-    return Math.min(Math.max(this.runUs, MAX_REUSE_US), MAX_TURN_US);
+    return Math.max(this.runUs, MAX_REUSE_US);
   }
 
   /**
@@ -232,8 +230,7 @@ export class Permits {
 
   /** Whether a booking must be given up, because it has not led to a permit for long. */
   isUseless({ sinceUs }: Booking): boolean {
-    const longestUs = Math.max(this.turnUs * GIVE_UP_TURNS, MIN_GIVE_UP_US);
-    return this.client.store.clock.nowUs() - sinceUs > longestUs;
+    return this.client.store.clock.nowUs() - sinceUs > GIVE_UP_US;
   }
 
   /** Ends a booking. Without `permit`, no job uses the booked permit, so it is given back too. */
@@ -282,7 +279,9 @@ export class Permits {
   }
 
   learnRun(us: number): void {
-    this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
+    const leastUs = Math.max(this.runUs / MAX_RUN_CHANGE, MIN_POLL_US / POLL_PART);
+    const mostUs = Math.min(this.runUs * MAX_RUN_CHANGE, MAX_POLL_US / POLL_PART);
+    this.runUs = Math.min(Math.max(us, leastUs), mostUs);
   }
 
   /**
@@ -290,7 +289,7 @@ export class Permits {
    * get a permit sooner.
    */
   pollUs(key: string): number {
-    const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
+    const us = this.runUs * POLL_PART;
     const share = this.heldOf(key) / this.live.ruleFor(key).rule.limit;
     const averageUs = Math.min(us * (1 + 2 * share) + MIN_POLL_US / 2, MAX_POLL_US);
     return averageUs * (1 / 2 + this.random());
