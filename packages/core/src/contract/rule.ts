@@ -1,6 +1,6 @@
 /**
- * The contract of an algorithm: a rule, which is checked integers that a store in any language can evaluate, the answers
- * to its steps, and the counts in memory.
+ * The contract of an algorithm: a rule, which is checked integers that a store in any language can evaluate, the
+ * answers to its steps, and the counts in memory.
  */
 
 import type { AnswerBase, Ask, Claim, Receipt } from './ask.js';
