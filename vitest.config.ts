@@ -30,7 +30,7 @@ export default defineConfig({
         maxWorkers: 1,
         ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
         ...(name.endsWith('-pairs') && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
-        ...(name.endsWith('-waiting') && { maxWorkers: 3, sequence: { groupOrder: 3 } }),
+        ...(name.endsWith('-waiting') && { maxWorkers: 2, sequence: { groupOrder: 3 } }),
         isolate: name !== 'quick',
         testTimeout: 60_000,
         hookTimeout: 30_000,

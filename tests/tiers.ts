@@ -226,7 +226,7 @@ export const ALONE = [
 ] as const;
 
 /**
- * Files of `ALONE` that run three at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
  * mostly wait for a server that is gone to come back, or for a lease to end.
  */
 export const WAITING = [
@@ -241,10 +241,8 @@ export const WAITING = [
   'tests/edge/outage.test.ts',
   'tests/fleet/cli-on-sentinel.test.ts',
   'tests/fleet/dead-shard.test.ts',
-  'tests/fleet/failover.test.ts',
   'tests/fleet/hung.test.ts',
   'tests/fleet/idle.test.ts',
-  'tests/fleet/outage.test.ts',
   'tests/fleet/reserve-first.test.ts',
   'tests/issues/a-store-that-is-slow-is-not-waited-for.test.ts',
   'tests/leases/one-call.test.ts',
