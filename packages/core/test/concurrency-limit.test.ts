@@ -149,6 +149,7 @@ describe('a limit on concurrent requests', () => {
     ['a lease of half a second', { limit: 1, lease: '500ms' }, /SPW_OPTION_INVALID/],
     ['a lease of two days', { limit: 1, lease: '2d' }, /SPW_OPTION_INVALID/],
     ['a lease that is none', { limit: 1, lease: 'soon' }, /SPW_OPTION_INVALID/],
+    ['a lease of null', { limit: 1, lease: null as never }, /SPW_OPTION_INVALID/],
     ['a share of 0', { limit: 1, localShare: 0 }, /SPW_OPTION_INVALID/],
     ['a mode that is none', { limit: 1, mode: 'on' }, /SPW_OPTION_INVALID/],
   ])('refuses %s', (_, options, error) => {

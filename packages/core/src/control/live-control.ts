@@ -42,7 +42,12 @@ export function liveControl<C extends Control>(control: C): C & ControlLinked {
   if (!Object.isExtensible(control)) {
     throw mustBe('control', 'extensible: freeze it after liveControl(control)', control);
   }
-  return Object.assign(control, { link: (user: ControlUser) => new Link(control, user) });
+  return Object.assign(control, {
+    // In a copy of the control, `this` is the copy.
+    link(this: Control, user: ControlUser): ControlLink {
+      return new Link(this, user);
+    },
+  });
 }
 
 class Link implements ControlLink {

@@ -84,7 +84,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     checkStoreError(options);
     this.onStoreError = options.onStoreError;
     this.hint = hints(options);
-    const leaseUs = durationBetween('lease', options.lease ?? '60s', '1s', '24h');
+    const { lease = '60s' } = options;
+    const leaseUs = durationBetween('lease', lease, '1s', '24h');
     this.share = checkShare(options.share);
     const declared = { limit: of.limit };
     this.variants = new RuleVariants<Numbers>(

@@ -133,6 +133,7 @@ const DETAILS: Readonly<Record<number, string>> = {
 
 function problemOfClaim({ reason, status = 0 }: Decision): OwnProblem | undefined {
   const name = reason as ClaimReason;
-  const problem: Omit<OwnProblem, 'type'> | undefined = PROBLEMS[name];
-  return problem && { type: helpFor(name), ...problem, detail: DETAILS[status] ?? problem.detail };
+  if (!Object.hasOwn(PROBLEMS, name)) return undefined;
+  const problem = PROBLEMS[name];
+  return { type: helpFor(name), ...problem, detail: DETAILS[status] ?? problem.detail };
 }

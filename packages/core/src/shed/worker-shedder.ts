@@ -212,7 +212,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       remaining: Number.NaN,
       retryAfterMs: rejectedBy ? this.hint() : 0,
       resetMs: Number.NaN,
-      signal: rejectedBy?.name,
+      ...(rejectedBy && { signal: rejectedBy.name }),
       priority: this.ranking.names[rank],
     };
   }

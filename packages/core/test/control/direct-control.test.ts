@@ -192,6 +192,13 @@ describe('createLimiter with a control', () => {
     expect([1, 2, 3].map(() => other.consume('ada').allowed)).toEqual([true, true, false]);
   });
 
+  it('asks the copy of a control, not the original', () => {
+    const none: Control = { settingsOf: () => undefined, overrideOf: () => undefined };
+    const control = { ...liveControl(none), settingsOf: () => ({ mode: 'off' }) as const };
+    const limiter = createLimiter({ ...calls, limit: 1 }, { store: memoryStore(), control });
+    expect([1, 2].map(() => limiter.consume('ada').outcome)).toEqual(['skipped', 'skipped']);
+  });
+
   it('refuses a control that has not passed through liveControl', () => {
     const control: Control = { settingsOf: () => undefined, overrideOf: () => undefined };
     for (const make of [
