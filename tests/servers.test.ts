@@ -46,6 +46,7 @@ it('without it takes each server once, that of PATH first', () => {
 it('installs none beside that of REDIS_URL', async () => {
   tell(undefined);
   const nowhere = { PATH: '/nowhere', REDIS_URL: 'redis://a:1', SPILLWAY_REQUIRE_REDIS: '' };
+  vi.stubEnv('SPILLWAY_NO_INSTALL', '');
   for (const [name, value] of Object.entries(nowhere)) vi.stubEnv(name, value);
   const said = vi.spyOn(console, 'warn').mockReturnValue(undefined);
   vi.spyOn(console, 'info').mockReturnValue(undefined);

@@ -53,6 +53,45 @@ describe('a call', () => {
     expect(client.sent.some((key) => key.includes(`{${failed[0]?.[0]}}`))).toBe(false);
   });
 
+  it('is sent on a connection that has replied since it was found hung', async () => {
+    const client = new Client();
+    const replies: ((reply: unknown) => void)[] = [];
+    client.evalsha = () => new Promise((reply) => replies.push(reply));
+    const store = redisStore(client);
+    const kinds: unknown[] = [];
+    const ask = () => void store.apply([take('ada')]).catch(({ kind }) => kinds.push(kind));
+    ask();
+    await vi.advanceTimersByTimeAsync(2_100);
+    ask();
+    await vi.advanceTimersByTimeAsync(500);
+    for (const reply of replies) reply(null);
+    await vi.advanceTimersByTimeAsync(1);
+    ask();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(replies).toHaveLength(3);
+    expect(kinds).not.toContain('hung');
+  });
+
+  it.each(['throws', 'rejects'])(
+    'that stays unanswered ends its connection; a reconnect that %s crashes nothing',
+    async (how) => {
+      const client = Object.assign(new Client(), {
+        reconnect: () => {
+          client.sent.push('reconnect');
+          const error = new Error('broken');
+          if (how === 'throws') throw error;
+          return Promise.reject(error) as never;
+        },
+      });
+      const store = redisStore(client, { reconnect: true });
+      for (const _ of [1, 2]) {
+        store.apply([take('ada')]).catch(() => undefined);
+        await vi.advanceTimersByTimeAsync(2_100);
+      }
+      expect(client.sent).toContain('reconnect');
+    },
+  );
+
   it('whose reply cannot be read may have been charged', async () => {
     const client = new Client();
     const cause = new TypeError('revoked');

@@ -342,4 +342,20 @@ describe('a mistake in a feature', () => {
       await expect(context).rejects.toThrow('SPW_NAME_CONFLICT');
     },
   );
+
+  it.each(['reference', 'deep-hash'] as const)(
+    'beside two modules of options ends the start of an app, whose modules are told apart by %s',
+    async (moduleIdGeneratorAlgorithm) => {
+      class App {}
+      Module({
+        imports: [
+          SpillwayModule.forRootAsync({ useFactory: () => ({ limiters: [] }) }),
+          SpillwayModule.forRootAsync({ useFactory: () => ({ limiters: [], headers: [] }) }),
+        ],
+      })(App);
+      const options = { logger: false, abortOnError: false, moduleIdGeneratorAlgorithm } as const;
+      const context = NestFactory.createApplicationContext(App, options);
+      await expect(context).rejects.toThrow('SPW_REGISTERED_TWICE');
+    },
+  );
 });

@@ -95,7 +95,7 @@ export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
     'the reply is not one of the Spillway script: check for a proxy in front of Redis, or a client that changes replies',
-    { cause, kind: 'reply' },
+    { ...(cause !== undefined && { cause }), kind: 'reply' },
   );
 }
 

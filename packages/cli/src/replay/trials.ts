@@ -1,6 +1,7 @@
 /** Tries other limits, algorithms and bursts on the requests of a limiter. */
 
 import {
+  type Algorithm,
   fixedWindow,
   memoryStore,
   type RateAlgorithm,
@@ -14,7 +15,13 @@ import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report
 import type { RateNumbers, Tally } from './tally.js';
 import type { Trace } from './trace.js';
 
-const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
+const BY_NAME: Readonly<Record<Algorithm, RateAlgorithm>> = {
+  'token-bucket': tokenBucket,
+  'fixed-window': fixedWindow,
+  'sliding-window-counter': slidingWindow,
+  'sliding-window-log': slidingLog,
+};
+const ALGORITHMS = Object.values(BY_NAME);
 /** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
 /** The upper ends of the rows of `use`, in percent of the limit. The picture shows each row as a bar. */

@@ -1,6 +1,7 @@
 /** Sends scripts to Redis, and watches the connections. */
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
+import { disregard } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
 import type { RedisClient } from '../clients/client.js';
@@ -109,7 +110,7 @@ export class Transport {
   /** Sends immediately, whatever the client's state. */
   sendNow(call: ScriptCall, node: string): void {
     if (this.wasAway) this.reconnected();
-    const advice = this.silence?.sending(node);
+    const advice = this.silence?.takeAdvice(node);
     if (advice) {
       call.failCall(advice);
       return;
@@ -119,13 +120,13 @@ export class Transport {
       // Wraps the result of a client that returns no promise, such as a stub.
       sent = Promise.resolve(this.client.evalsha(call.script.sha, call.keys, call.args));
     } catch (error) {
-      this.silence?.answered(node);
       call.failCall(unsent(error));
       return;
     }
+    this.silence?.sent(node);
     sent.then(
       (reply) => {
-        this.silence?.answered(node);
+        this.silence?.replied(node);
         call.takeReply(reply);
       },
       (error) => this.afterError(error, call, node),
@@ -247,11 +248,17 @@ export class Silence {
    * Call this before sending to `node`. If an earlier check found the connection dead but did not reconnect, returns an
    * error that says how to recover, at most once a minute. Then don't send: the caller may send the call again.
    */
-  sending(node: string): SpillwayError | undefined {
+  takeAdvice(node: string): SpillwayError | undefined {
+    const connection = this.connections.get(node);
+    const advice = connection?.nextError;
+    if (advice) connection.nextError = undefined;
+    return advice;
+  }
+
+  /** Call this after sending to `node`. */
+  sent(node: string): void {
     const nowUs = systemClock.nowUs();
     const connection = ofNode(this.connections, node, newConnection);
-    const { nextError } = connection;
-    connection.nextError = undefined;
     if (connection.unansweredSinceUs === 0) connection.unansweredSinceUs = nowUs;
     else if (
       nowUs - connection.unansweredSinceUs >= SUSPECT_AFTER_US &&
@@ -259,13 +266,18 @@ export class Silence {
     ) {
       this.checkAgain(node, connection);
     }
-    return nextError;
   }
 
-  /** Call this when a call to `node` was answered, lost with its connection, or could not be sent. */
+  /** Call this when a call to `node` was answered, or lost with its connection. */
   answered(node: string): void {
     const connection = this.connections.get(node);
     if (connection) connection.unansweredSinceUs = 0;
+  }
+
+  /** Call this when `node` has replied: it needs no cure any more. */
+  replied(node: string): void {
+    this.takeAdvice(node);
+    this.answered(node);
   }
 
   /**
@@ -279,10 +291,18 @@ export class Silence {
       connection.actedUs = actedUs;
       if (connection.unansweredSinceUs !== unansweredSinceUs) return;
       connection.actedUs = systemClock.nowUs();
-      if (this.reconnects) this.client.reconnect?.(node);
+      if (this.reconnects) this.reconnect(node);
       else connection.nextError = hung(this.client.cure);
     };
     afterIdly(GRACE_MS, () => afterThisTurn(() => afterThisTurn(check)));
+  }
+
+  private reconnect(node: string): void {
+    try {
+      disregard(this.client.reconnect?.(node));
+    } catch {
+      // A mistake of a custom client must not crash the process.
+    }
   }
 }
 
