@@ -65,7 +65,8 @@ describe.skipIf(redisProgram === null)(
       await until(() => faults.length >= KEYS.length); // not one could be written
       await server.start();
       await until(areMarked);
-      const repeats = () => Promise.all(KEYS.map(post));
+      // On a busy machine, the server may close idle connections while they are used again.
+      const repeats = () => Promise.all(KEYS.map(post)).catch(() => []);
       const expected = KEYS.map((key) => `200 done ${key} true`);
       await until(async () => (await repeats()).join() === expected.join());
       expect(runs()).toBe(KEYS.length);

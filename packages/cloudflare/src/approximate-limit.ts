@@ -56,6 +56,7 @@ const UNKNOWN_ADDRESS = '@unknown';
  * Limits requests by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
  * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
  * store. Its decisions have NaN as `remaining`, and it adds no `RateLimit` header to responses.
+ * The binding also counts requests that an async `skip` exempts, because the guard asks both at once.
  *
  * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures
  * in a row, only one request per second calls the binding. Live settings of keys and of the limit have no effect.

@@ -28,6 +28,7 @@ export interface StoreUser {
 }
 
 interface StoreObservers {
+  readonly wantsBreaker: boolean;
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;

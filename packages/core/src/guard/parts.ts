@@ -42,18 +42,19 @@ export function partsOf<Raw>(
   checkGuardOptions(options, extra);
   checkLimiters(limiters, options.store);
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
-  const own: Observer = {
+  const stored = limiters.filter((limiter) => limiter.kind === 'stored');
+  const all = [options as Observer, ...(options.observers ?? [])];
+  // The store keeps observers of its breaker, and with them the guard, so a guard that holds nothing has none.
+  if (stored.some(({ rule }) => !rule || rule.logic.upkeep)) {
     // After an outage, sends the releases that did not reach the store.
-    onBreaker: ({ state }) => state !== 'open' && releases.permits?.catchUp(),
-  };
-  const all = [options as Observer, ...(options.observers ?? []), own];
+    all.push({ onBreaker: ({ state }) => state !== 'open' && releases.permits?.catchUp() });
+  }
   const observers = new Observers(all, faultLogFor(options, options.store));
   const context: StepContext = {
     onStoreError: options.onStoreError ?? 'local',
     fault: (fault) => observers.fault(fault),
     callbackTimeoutMs: callbackTimeoutOf(options),
   };
-  const stored = limiters.filter((limiter) => limiter.kind === 'stored');
   const policies = stored.map(
     ({ name, onStoreError }) => [name, onStoreError ?? context.onStoreError] as const,
   );

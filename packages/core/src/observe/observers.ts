@@ -17,6 +17,7 @@ import type { LimitRequest } from '../contract/request.js';
 export class Observers {
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
+  readonly wantsBreaker: boolean;
   readonly wantsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;
@@ -30,6 +31,7 @@ export class Observers {
     this.wantsEvents = observers.some(({ onDecision }) => onDecision);
     this.wantsDecisions = this.wantsEvents || this.counters.length > 0;
     this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.wantsBreaker = observers.some(({ onBreaker }) => onBreaker);
     this.wantsEnds = observers.some(({ onEnd }) => onEnd);
   }
 

@@ -70,10 +70,20 @@ export class Fallback {
     const { calls, counters } = this;
     return calls.callStore(
       steps,
-      (answers) => then(calls.sync ? answers : counters.follow(steps, answers)),
+      (answers) => then(calls.sync ? answers : counters.follow(steps, this.known(steps, answers))),
       options,
       (error) => then(this.answerFor(steps, error)),
     );
+  }
+
+  /** The answers of a store that sent the group in parts; for those that failed, `onStoreError` decides. */
+  private known(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
+    if (!answers.some(({ failure }) => failure)) return answers;
+    return answers.map((answer, at) => {
+      const { failure } = answer;
+      const [own] = failure ? this.counters.answerLocally([steps[at] as Step], failure, false) : [];
+      return own ?? answer;
+    });
   }
 
   /** Returns the parts of the group; undefined if it lies in one part. Steps of one key are always in the same part. */
@@ -164,13 +174,14 @@ export class FallbackCounters {
     const failure = asError(error);
     // Look first: whether anything is charged depends on all steps, also on steps that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
-    if (!charges) return looked;
-    if (!anyRejects(steps, looked)) return this.answerAs(steps, failure, ({ op }) => op);
+    const isRejected = anyRejects(steps, looked);
+    if (!isRejected) return charges ? this.answerAs(steps, failure, ({ op }) => op) : looked;
     // A rejected take charges nothing, but it may start a lock.
     const passing = new Set(steps.filter((_, place) => looked[place]?.allowed));
-    return this.answerAs(steps, failure, (step) =>
-      step.op === 'take' && passing.has(step) ? 'look' : step.op,
-    );
+    return this.answerAs(steps, failure, (step) => {
+      if (step.op === 'take') return passing.has(step) ? 'look' : 'take';
+      return charges ? step.op : 'look';
+    });
   }
 
   private answerAs(
@@ -230,7 +241,10 @@ export class FallbackCounters {
         this.countHere(step, 'reset');
         own = this.countHere(step, op);
       }
-      return withReceipt(step, answer, own);
+      const { allowed, failure } = answer;
+      // These counters gave the answer before they were charged.
+      const isOld = failure && op === 'record' && !own.provisional;
+      return withReceipt(step, isOld ? { ...own, allowed, failure } : answer, own);
     });
   }
 

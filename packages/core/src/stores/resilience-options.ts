@@ -1,6 +1,6 @@
 import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
-import { type Duration, toMicroseconds } from '../base/duration.js';
+import type { Duration } from '../base/duration.js';
 import type { Logger } from '../base/host.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
@@ -20,7 +20,7 @@ export interface ResilienceOptions {
   /**
    * When to stop calling the store: after `failures` failed calls in a row (default 5), at a refused connection, or if
    * many calls fail or are slow. A call is slow if it takes longer than `slowAfter` (1 ms to 60 s, default a little
-   * above the usual latency). Probes, at most one per `probeEvery` (default 100 ms), notice when the store is back.
+   * above the usual latency). Probes, one per `probeEvery` (1 ms to 1 h, default 100 ms), notice when the store is back.
    * Limits with `allow` or `deny` still call a slow store. All users of a store share the breaker, with the options of
    * the first. `false` turns it off for this guard or limiter.
    */
@@ -66,7 +66,7 @@ function breakerSettings(breaker: ResilienceOptions['breaker'] = {}): BreakerSet
   const { failures = 5, probeEvery = '100ms', slowAfter } = breaker;
   return {
     failures: positiveInteger('breaker.failures', failures),
-    probeUs: toMicroseconds(probeEvery, 'breaker.probeEvery'),
+    probeUs: durationBetween('breaker.probeEvery', probeEvery, '1ms', '1h'),
     slowUs:
       slowAfter === undefined
         ? undefined
