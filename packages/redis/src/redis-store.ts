@@ -21,13 +21,13 @@ import {
   uniqueGroup,
   type Values,
 } from '@spillway/core/store';
-import slotOf from 'cluster-key-slot';
 import { Batches, type Group, GroupCalls } from './calls/group-calls.js';
 import { Silence, Transport } from './calls/transport.js';
 import { redisValues } from './calls/values.js';
 import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
+import { hashSlotOf } from './codec/hash-slot.js';
 import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
 import { Registry, resetsKey } from './control/registry.js';
@@ -136,7 +136,7 @@ export class Redis implements RedisStore {
     if (testClock) this.testClock = testClock;
     if (this.isCluster) this.denialsLastUs = DENIALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
-      this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
+      this.domainOf = (step) => client.nodeOf?.(hashSlotOf(this.name(step))) ?? '';
     }
     const isWatched = reconnect === true || client.cure !== undefined;
     const silence = isWatched ? new Silence(client, reconnect === true) : undefined;
@@ -218,7 +218,7 @@ export class Redis implements RedisStore {
     deadlineUs: number,
     isBackground: boolean,
   ): Promise<readonly Answer[]> {
-    const slots = redisKeys.map(slotOf);
+    const slots = redisKeys.map(hashSlotOf);
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
       return this.askSlot(steps, redisKeys, slot, deadlineUs, isBackground);

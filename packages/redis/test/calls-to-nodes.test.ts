@@ -2,12 +2,12 @@
 
 import { Socket } from 'node:net';
 import type { WindowAnswer } from '@spillway/core/store';
-import slotOf from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
 import { Cluster as ValkeyCluster } from 'iovalkey';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { hashSlotOf } from '../src/codec/hash-slot.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
 
@@ -51,7 +51,7 @@ describe.skipIf(redisProgram === null)('calls of one turn to the nodes of a Clus
 
   /** Begins to move the (empty) slot of a key to another node. Returns a function that ends the move. */
   async function move(key: string) {
-    const slot = slotOf(nameOf(key));
+    const slot = hashSlotOf(nameOf(key));
     const at = Math.floor((slot * nodes.length) / 16_384);
     const from = nodes[at] as Redis;
     const to = nodes[(at + 1) % nodes.length] as Redis;

@@ -6,11 +6,12 @@ import {
   makeRule,
   type WindowAnswer,
 } from '@spillway/core/store';
-import slotOf from 'cluster-key-slot';
-import { Cluster } from 'ioredis';
+import fc from 'fast-check';
+import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashSlotOf } from '../src/codec/hash-slot.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
 
@@ -57,6 +58,31 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
     return answers.map((answer) => (answer as WindowAnswer).current);
   }
 
+  it('finds the slot of every key as Redis does', async () => {
+    const any = fc.oneof(
+      fc.string({ unit: fc.constantFrom('{', '}', 'a', 'é') }),
+      fc.string({ unit: 'binary' }),
+    );
+    const keys = [
+      '',
+      'a',
+      '123456789',
+      '{',
+      '}{',
+      '{}',
+      '{}{a}',
+      '{a}{b}',
+      '{a',
+      'a}',
+      'x{é🚰}y',
+      '\0{\0}',
+    ];
+    keys.push(...fc.sample(any, 1_000), 'a'.repeat(100_000));
+    const node = nodes[0] as Redis;
+    const slots = await Promise.all(keys.map((key) => node.cluster('KEYSLOT', key)));
+    expect(keys.map(hashSlotOf)).toEqual(slots);
+  });
+
   it('keeps calls to different slots apart that waited for it to connect', async () => {
     for (const Client of [Cluster, Cluster5]) {
       const late = new Client([{ host: '127.0.0.1', port: servers[0]?.port ?? 0 }]);
@@ -79,7 +105,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
 
   it('gives each slot a call of its own, all groups of a turn in it', async () => {
     const keys = ['ada', 'bob', 'eve', 'joe'];
-    expect(new Set(keys.map((key) => slotOf(nameOf(key)))).size).toBe(4);
+    expect(new Set(keys.map((key) => hashSlotOf(nameOf(key)))).size).toBe(4);
     const ask = () =>
       Promise.all(keys.flatMap((key) => [1, 2, 3, 4].map(() => store.apply([take(key)]))));
     await Promise.all(keys.map((key) => store.apply([take(key, { op: 'reset' })])));
@@ -145,7 +171,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
     await store.values.set(name, new Uint8Array([1, 2]), 60_000_000);
     expect(await store.values.get(name)).toEqual(new Uint8Array([1, 2]));
     const keys = (await Promise.all(nodes.map((node) => node.keys('*once}*')))).flat();
-    expect(new Set(keys.map(slotOf)).size).toBe(1);
+    expect(new Set(keys.map(hashSlotOf)).size).toBe(1);
     expect(keys).toHaveLength(2);
   });
 

@@ -10,11 +10,11 @@ import {
   type WindowAnswer,
 } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
-import slotOf from 'cluster-key-slot';
 import fc from 'fast-check';
 import { Cluster } from 'ioredis';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashSlotOf } from '../src/codec/hash-slot.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { nameOf, take } from './steps.js';
@@ -29,7 +29,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, a group across slots',
   beforeAll(async () => {
     client = new Cluster(servers.map(({ port }) => ({ host: '127.0.0.1', port })));
     store = redisStore(client);
-    expect(new Set(KEYS.map((key) => slotOf(nameOf(key)))).size).toBe(KEYS.length);
+    expect(new Set(KEYS.map((key) => hashSlotOf(nameOf(key)))).size).toBe(KEYS.length);
   });
   afterAll(async () => {
     client?.disconnect();

@@ -1,14 +1,14 @@
 /** A shaper on a Redis Cluster whose keys are on several servers. */
 
 import { createShaper, type Shaper } from '@spillway/outgoing';
-import slotOf from 'cluster-key-slot';
 import { Cluster } from 'ioredis';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { hashSlotOf } from '../src/codec/hash-slot.js';
 import { redisStore } from '../src/index.js';
 
 /** For a shaper's name only the key decides the slot. */
-const placeOf = (key: string) => slotOf(`spw:1{${key}}carriers`);
+const placeOf = (key: string) => hashSlotOf(`spw:1{${key}}carriers`);
 const KEYS = ['north', 'south', 'east'];
 
 describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {

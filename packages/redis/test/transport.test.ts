@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { systemClock } from '@spillway/core/store';
-import slotOf from 'cluster-key-slot';
 import { delay, fakeTime } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { hashSlotOf } from '../src/codec/hash-slot.js';
 import { type AnyRedisClient, type RedisClient, redisControl, redisStore } from '../src/index.js';
 import { take } from './steps.js';
 
@@ -252,7 +252,7 @@ describe('a server that does not know the script', () => {
     }
 
     private nameOf(sha: string, [key = '']: string[]): string {
-      return `${sha} ${this.nodeOf(slotOf(key))}`;
+      return `${sha} ${this.nodeOf(hashSlotOf(key))}`;
     }
   }
 

@@ -70,20 +70,10 @@ export class Fallback {
     const { calls, counters } = this;
     return calls.callStore(
       steps,
-      (answers) => then(calls.sync ? answers : counters.follow(steps, this.known(steps, answers))),
+      (answers) => then(calls.sync ? answers : counters.follow(steps, answers)),
       options,
       (error) => then(this.answerFor(steps, error)),
     );
-  }
-
-  /** The answers of a store that sent the group in parts; for those that failed, `onStoreError` decides. */
-  private known(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
-    if (!answers.some(({ failure }) => failure)) return answers;
-    return answers.map((answer, at) => {
-      const { failure } = answer;
-      const [own] = failure ? this.counters.answerLocally([steps[at] as Step], failure, false) : [];
-      return own ?? answer;
-    });
   }
 
   /** Returns the parts of the group; undefined if it lies in one part. Steps of one key are always in the same part. */
@@ -174,14 +164,14 @@ export class FallbackCounters {
     const failure = asError(error);
     // Look first: whether anything is charged depends on all steps, also on steps that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
-    const isRejected = anyRejects(steps, looked);
-    if (!isRejected) return charges ? this.answerAs(steps, failure, ({ op }) => op) : looked;
+    if (!anyRejects(steps, looked)) {
+      return charges ? this.answerAs(steps, failure, ({ op }) => op) : looked;
+    }
     // A rejected take charges nothing, but it may start a lock.
-    const passing = new Set(steps.filter((_, place) => looked[place]?.allowed));
-    return this.answerAs(steps, failure, (step) => {
-      if (step.op === 'take') return passing.has(step) ? 'look' : 'take';
-      return charges ? step.op : 'look';
-    });
+    const looks = new Set(
+      steps.filter(({ op }, place) => (op === 'take' ? looked[place]?.allowed : !charges)),
+    );
+    return this.answerAs(steps, failure, (step) => (looks.has(step) ? 'look' : step.op));
   }
 
   private answerAs(
@@ -229,8 +219,11 @@ export class FallbackCounters {
     if (!steps.some(isCountedHere)) return answers;
     const isRejected = anyRejects(steps, answers);
     return steps.map((step, place) => {
-      const answer = answers[place] as Answer;
+      let answer = answers[place] as Answer;
       if (!isCountedHere(step)) return answer;
+      const { failure } = answer;
+      // A store that sends a group in parts knows nothing about the steps of a part that failed.
+      if (failure) [answer] = this.answerLocally([step], failure, false) as [Answer];
       const heldUs = step.rule.logic?.heldUs?.(answer);
       if (heldUs) this.countHere({ ...step, holdUs: heldUs }, 'hold');
       const op = opAfter(step, answer, !isRejected);
@@ -241,10 +234,13 @@ export class FallbackCounters {
         this.countHere(step, 'reset');
         own = this.countHere(step, op);
       }
-      const { allowed, failure } = answer;
-      // These counters gave the answer before they were charged.
-      const isOld = failure && op === 'record' && !own.provisional;
-      return withReceipt(step, isOld ? { ...own, allowed, failure } : answer, own);
+      // Without the charge, `remaining` would be too high.
+      const isLocal = failure && op === 'record' && !own.provisional;
+      return withReceipt(
+        step,
+        isLocal ? { ...own, allowed: answer.allowed, failure } : answer,
+        own,
+      );
     });
   }
 

@@ -3,8 +3,8 @@
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 import { disregard } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
-import slotOf from 'cluster-key-slot';
 import type { RedisClient } from '../clients/client.js';
+import { hashSlotOf } from '../codec/hash-slot.js';
 import type { Script } from '../codec/script.js';
 import {
   failedCall,
@@ -100,7 +100,7 @@ export class Transport {
   ): Promise<unknown> {
     while (!this.isReady) await this.ready(deadlineUs);
     if (systemClock.nowUs() >= deadlineUs) throw tooLate();
-    const slot = this.client.isCluster ? slotOf(keys[0] ?? '') : 0;
+    const slot = this.client.isCluster ? hashSlotOf(keys[0] ?? '') : 0;
     const reply = new Promise((take, fail) => {
       this.sendNow({ script, keys, args, takeReply: take, failCall: fail }, this.nodeOf(slot));
     });

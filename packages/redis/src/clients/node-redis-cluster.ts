@@ -1,4 +1,4 @@
-import slotOf from 'cluster-key-slot';
+import { hashSlotOf } from '../codec/hash-slot.js';
 import { unavailable } from '../failures.js';
 import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
@@ -45,7 +45,7 @@ export class ClusterOfNodeRedis extends AnyNodeRedis<NodeRedisCluster> {
    * client of this node would queue them without a deadline.
    */
   private isAway(keys: readonly string[]): boolean {
-    const owner = this.client.slots[slotOf(keys[0] ?? '')];
+    const owner = this.client.slots[hashSlotOf(keys[0] ?? '')];
     return owner === undefined || owner.master.client?.isReady === false;
   }
 }
