@@ -251,7 +251,7 @@ export const WAITING = [
 
 /** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
 const HARMLESS =
-  /^(vitest|fast-check|spillway-testkit|@noble\/.+|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
+  /^(vitest|fast-check|spillway-testkit|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
 
 /** Matches fake timers, spies, the console, globals, and the listeners and environment of the process. */
 const CHANGES = /\bvi\.|\bfakeTime\b|\bstall\b|\bconsole\b|\bglobalThis\b|\bprocess\.(on|env)\b/;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { allCodecs } from '../src/algorithms/codecs.js';
-import { productionScript, testScript } from '../src/codec/script.js';
+import { productionScript, scriptOf, testScript } from '../src/codec/script.js';
 
 describe('the script', () => {
   const production = productionScript();
@@ -33,4 +33,12 @@ describe('the script', () => {
     expect(production.sha).toBe(createHash('sha1').update(production.text).digest('hex'));
     expect(production.sha).not.toBe(test.sha);
   });
+});
+
+it('is named by the SHA-1 of its text, however long', () => {
+  for (let length = 0; length <= 300; length += 1) {
+    const text = 'aé🚰\0'.repeat(length).slice(0, length);
+    const sha = createHash('sha1').update(text).digest('hex');
+    expect(scriptOf(text)).toEqual({ text, sha });
+  }
 });

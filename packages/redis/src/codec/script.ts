@@ -1,13 +1,12 @@
 /// <reference path="../lua.d.ts" />
 
-import { sha1 } from '@noble/hashes/legacy';
-import { hexOf, utf8Bytes } from '@spillway/core/direct';
 import bucketTakes from '../algorithms/bucket/takes.lua';
 import { allCodecs } from '../algorithms/codecs.js';
 import queueTakes from '../algorithms/queue/takes.lua';
 import head from '../lua/head.lua';
 import main from '../lua/main.lua';
 import shared from '../lua/shared.lua';
+import { sha1Of } from './sha1.js';
 
 export interface Script {
   readonly text: string;
@@ -55,5 +54,5 @@ function makerOfReaders(): string {
 }
 
 export function scriptOf(text: string): Script {
-  return { text, sha: hexOf(sha1(utf8Bytes(text))) };
+  return { text, sha: sha1Of(text) };
 }
