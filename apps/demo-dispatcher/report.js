@@ -37,6 +37,7 @@ export class Report {
           const mark = (isUrgent ? '^' : '') + (isRejected ? '!' : '');
           return `${worker}+${Math.round(atMs - fromMs)}${mark}`;
         })
+        .concat('') // ends with a space, also where the messages fill the column
         .join(' ')
         .padEnd(COLUMN),
     );

@@ -21,8 +21,8 @@ export class UnknownLimiterError extends UsageError {
   /** The announced names, the most similar first. */
   readonly known: readonly string[];
 
-  constructor(limiter: string, known: readonly string[]) {
-    super(`${unknownLine(limiter, known)} If the name is right, add --anyway.`);
+  constructor(limiter: string, known: readonly string[], advice = '') {
+    super(unknownLine(limiter, known) + advice);
     this.known = known;
   }
 }
@@ -31,25 +31,28 @@ export class UnknownLimiterError extends UsageError {
  * The announced limiters with this name, or all for `*`. Undefined if the list of limiters can't be read, or may be
  * incomplete because Redis has lost its data.
  *
+ * @param options undefined for commands without the option `--anyway`
  * @throws UnknownLimiterError if no process has announced the name, unless `anyway` is set
  */
 export async function limitersNamed(
   control: RedisControl,
   limiter: string,
-  { anyway }: AnywayOption,
+  options: AnywayOption | undefined,
 ): Promise<readonly KnownLimiter[] | undefined> {
   const endMs = performance.now() + ANNOUNCED_AGAIN_MS;
   for (;;) {
     const known = await announced(control);
     if (known === undefined || limiter === EVERY) return known;
     const named = known.filter(({ name }) => name === limiter);
-    if (named.length > 0 || anyway) return named;
+    if (named.length > 0 || options?.anyway) return named;
     if (await hasLostSettings(control)) {
       process.stderr.write('warning: names are not checked: the store has lost its data\n');
       return undefined;
     }
-    if (performance.now() >= endMs)
-      throw new UnknownLimiterError(limiter, namesNear(limiter, known));
+    if (performance.now() >= endMs) {
+      const advice = options ? ' If the name is right, add --anyway.' : '';
+      throw new UnknownLimiterError(limiter, namesNear(limiter, known), advice);
+    }
     await delay(LOOK_EVERY_MS);
   }
 }

@@ -16,6 +16,7 @@ import { print, printJson } from './output.js';
 import { plain } from './plain.js';
 import { type LookedAt, lookAt, lookAtAll } from './show.js';
 import { table, untilOf } from './table.js';
+import { UsageError } from './usage-error.js';
 
 const PERMITS = '/permits';
 
@@ -57,6 +58,9 @@ export function showShapers(
         declared.some(({ algorithm }) => algorithm === 'shaper' || name.endsWith(PERMITS)),
     );
     if (named.length === 0 && shaper !== EVERY) {
+      if (all.some(({ name }) => name === shaper)) {
+        throw new UsageError(`"${shaper}" is not a shaper. For its counts, use show.`);
+      }
       throw new UnknownLimiterError(shaper, namesNear(shaper, all));
     }
     const looks = await lookAtAll(connection, named, counted);

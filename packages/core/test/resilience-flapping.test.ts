@@ -75,6 +75,21 @@ describe('a store that comes and goes', () => {
       `Spillway: the store: set this (SPW_STORE_UNAVAILABLE). See ${hung.help}`,
     ]);
   });
+
+  it('and hangs within a minute, is told of as being back if a line said that it hangs', async () => {
+    const { warnings, store, pass, blip, fail, ask } = flapping();
+    await blip();
+    await fail(3);
+    store.error = new SpillwayError('SPW_STORE_UNAVAILABLE', 'set this', { kind: 'hung' });
+    await pass(5);
+    store.error = undefined;
+    await pass(1.1);
+    expect(await ask()).toBe('allowed');
+    expect(warnings.slice(2)).toEqual([
+      expect.stringContaining('the store: set this'),
+      expect.stringMatching(/^Spillway: the store works again, after [56]\.\d s\.$/),
+    ]);
+  });
 });
 
 it('names the store as it calls itself, and not every limiter of very many', async () => {

@@ -301,8 +301,8 @@ describe('no store, in one of several processes', () => {
 });
 
 describe('a guard that receives no requests', () => {
-  function setUp(options: GuardOptions = {}) {
-    const clock = new ManualClock();
+  function setUp(options: GuardOptions = {}, startUs?: number) {
+    const clock = new ManualClock(startUs);
     const store = memoryStore({ clock });
     const { lines, logger } = logged();
     const guardOf = (name: string, own: GuardOptions = options) =>
@@ -327,6 +327,20 @@ describe('a guard that receives no requests', () => {
       'no request reached the guard of late, or the guard of lost in 10 minutes, but other',
     );
     expect(lines[0]).toContain('SPW_GUARD_UNUSED');
+  });
+
+  it('is not missed where the clock stands at 0 until the first request, as in a Worker', async () => {
+    const { clock, lines, guardOf } = setUp({}, 0);
+    guardOf('late');
+    const asked = guardOf('asked');
+    clock.advance('20000d');
+    await asked.admit(request());
+    clock.advance('599s');
+    await asked.admit(request());
+    expect(lines).toEqual([]);
+    clock.advance('1s');
+    await asked.admit(request());
+    expect(lines).toEqual([expect.stringContaining('the guard of late in 10 minutes')]);
   });
 
   it('is missed although another one was missed before', async () => {

@@ -13,7 +13,8 @@ const waitingFor = new WeakMap<Store, Set<Presence>>();
 
 export class Presence {
   private readonly waiting: Set<Presence>;
-  private readonly madeUs: number;
+  /** 0 in the global scope of a Worker, where the clock stands still; then the first request sets it. */
+  private madeUs: number;
   private readonly clock: Clock;
   readonly of: string;
   private readonly notices: Notices;
@@ -45,10 +46,11 @@ export class Presence {
     const { waiting } = this;
     if (waiting.size === 0) return;
     waiting.delete(this);
-    const before = this.clock.nowUs() - PATIENCE_US;
+    const nowUs = this.clock.nowUs();
     const missed: Presence[] = [];
     for (const other of waiting) {
-      if (other.madeUs > before) break;
+      other.madeUs ||= nowUs;
+      if (nowUs - other.madeUs < PATIENCE_US) break;
       waiting.delete(other);
       missed.push(other);
     }

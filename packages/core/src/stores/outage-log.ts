@@ -85,6 +85,7 @@ export class OutageLog {
     if (!outage || outage.hint || !isSpillwayError(error)) return;
     if (error.kind !== 'hung' && error.kind !== 'slow') return;
     outage.hint = true;
+    outage.isLogged = true;
     this.warn(`${this.partLabel(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
