@@ -1,13 +1,13 @@
 /**
- * Some errors say that nothing was sent, so a settlement is sent again until it counts. Two of them were given to calls
- * that had reached Redis: the advice about a hung connection, and the error of a reply that threw while it was read. A
- * refund could then be applied twice.
+ * Some errors say that nothing was sent, so a settlement is sent again until it counts. Three of them were given to
+ * calls that had reached Redis: the advice about a hung connection, the error of a reply that threw while it was read,
+ * and that of a client that rejects without an error. A refund could then be applied twice.
  */
 
-import type { Step } from '@spillway/core';
-import { makeRule } from '@spillway/core/store';
+import { createGuard, memoryStore, meter, rateLimit, type Step } from '@spillway/core';
+import { makeRule, remoteStore, systemClock } from '@spillway/core/store';
 import { type RedisClient, redisStore } from '@spillway/redis';
-import { fakeTime } from 'spillway-testkit';
+import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
 const rule = makeRule('fixed-window', 3, 60_000_000);
@@ -70,6 +70,49 @@ describe('a call', () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(replies).toHaveLength(3);
     expect(kinds).not.toContain('hung');
+  });
+
+  it('is sent on the connection that replaced a hung one', async () => {
+    const client = new Client();
+    const losses: ((reason: Error) => void)[] = [];
+    client.evalsha = () => new Promise((_, lose) => losses.push(lose));
+    const store = redisStore(client);
+    const kinds: unknown[] = [];
+    const ask = () => void store.apply([take('ada')]).catch(({ kind }) => kinds.push(kind));
+    ask();
+    await vi.advanceTimersByTimeAsync(2_100);
+    ask();
+    await vi.advanceTimersByTimeAsync(500);
+    for (const lose of losses) lose(new Error('Socket closed unexpectedly'));
+    await vi.advanceTimersByTimeAsync(1);
+    ask();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(kinds).toEqual(['connection', 'connection']);
+    expect(losses).toHaveLength(3);
+  });
+
+  it('whose client rejects without an error may have been charged', async () => {
+    const client = new Client();
+    client.evalsha = () => Promise.reject();
+    const [memory, redis] = [memoryStore({ clock: systemClock }), redisStore(client)];
+    const ops: string[] = [];
+    const store = remoteStore({
+      sync: false,
+      async apply(steps: readonly Step[]) {
+        const answers = memory.apply(steps);
+        ops.push(...steps.map(({ op }) => op));
+        return ops.at(-1) === 'put' ? redis.apply(steps) : answers;
+      },
+    });
+    const usage = meter({ reserve: () => 40 });
+    const cost = usage.cost((units) => units);
+    const limit = rateLimit({ name: 'rows', limit: 1_000, window: '1d', key: () => 'ada', cost });
+    const guard = createGuard(limit, { store, logger: false });
+    const admission = await guard.admit(request());
+    usage.of(admission).settle(10);
+    await admission.release({ status: 200 });
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(ops.filter((op) => op === 'put')).toHaveLength(1);
   });
 
   it.each(['throws', 'rejects'])(

@@ -86,7 +86,8 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     const { imports = [], inject = [], useFactory } = options;
     const checked = async (...injected: never[]): Promise<SpillwayOptions> => {
       const made: SpillwayOptions & SpillwayModuleSettings = await useFactory(...injected);
-      if (made?.globalGuard === undefined) return made;
+      checkOptions(made);
+      if (made.globalGuard === undefined) return made;
       const where = 'set beside useFactory, not in the options that it returns';
       throw mustBe('globalGuard', where, made.globalGuard);
     };

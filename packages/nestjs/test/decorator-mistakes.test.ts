@@ -32,6 +32,12 @@ describe('a mistake', () => {
     );
   });
 
+  it.each([undefined, null])('of a useFactory that returns %s fails with a code', async (made) => {
+    const useFactory = () => made as never;
+    const app = create(adapter, { imports: [SpillwayModule.forRootAsync({ useFactory })] });
+    await expect(app.then((own) => own.init())).rejects.toThrow('SPW_OPTION_INVALID');
+  });
+
   it('in the options of a decorator throws where it stands', () => {
     expect(() => RateLimit({ limit: 0, window: '1m' })).toThrow('SPW_LIMIT_INVALID');
     expect(() => ConcurrencyLimit({ limit: 1.5 })).toThrow('SPW_LIMIT_INVALID');

@@ -227,6 +227,34 @@ describe('a client that throws', () => {
       }
     }
   });
+
+  it('when its state is read fails the calls that read it, and not the process', async () => {
+    for (const coalesce of [true, false]) {
+      const client = new FakeClient();
+      const store = redisStore(client, { coalesce });
+      const waiting = store.apply([take('ada')]);
+      await delay(1);
+      Object.defineProperty(client, 'state', { get: failure });
+      for (const listener of [...client.listeners]) listener();
+      const results = await Promise.allSettled([
+        waiting,
+        store.apply([take('eve')]),
+        store.apply([take('bob')]),
+        redisStore(client).values.get({ limiter: 'api', key: 'ada', id: 'a' }),
+      ]);
+      for (const result of results) {
+        expect(result).toMatchObject({ reason: { code: 'SPW_STORE_ERROR', kind: 'unsent' } });
+      }
+    }
+  });
+
+  it('later, when it is hurried, fails only what waits for it', async () => {
+    const client = Object.assign(new FakeClient(), { hurry: async () => failure() });
+    const asked = redisStore(client).apply([take('ada')]);
+    await delay(1);
+    client.become('ready');
+    await asked;
+  });
 });
 
 describe('a server that does not know the script', () => {

@@ -104,7 +104,7 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
 
 class InMemory implements MemoryControl {
   private readonly overrides: ActiveOverrides;
-  private changes: Change[] = [];
+  private readonly changes: Change[] = [];
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
@@ -193,7 +193,7 @@ class InMemory implements MemoryControl {
     const id = Math.max((this.changes[0]?.id ?? 0) + 1, this.clock.nowUs());
     const of = { limiter, what, ...(key !== undefined && { key }) };
     const change = Object.freeze({ id, ...of, ...note, before, ...outcome });
-    this.changes = [change, ...this.changes.slice(0, MAX_CHANGES - 1)];
+    if (this.changes.unshift(change) > MAX_CHANGES) this.changes.pop();
   }
 
   private nowMs(): number {

@@ -209,6 +209,6 @@ function putOf(step: Step, answer: Answer): Step {
 /** Whether the call certainly was not sent: its breaker is open, or its client has no connection. */
 function isUnsent(failure: Error): boolean {
   if (!isSpillwayError(failure)) return false;
-  const { code, kind, cause } = failure;
-  return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
+  const { code, kind } = failure;
+  return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && !('cause' in failure));
 }

@@ -75,6 +75,14 @@ describe('the control in memory', () => {
     expect(control.settingsOf('api')).toEqual({ limits: { limit: 3 } });
   });
 
+  it('takes changes although its object is frozen', () => {
+    const control = Object.freeze(memoryControl());
+    control.set('api', { mode: 'off' }, ada);
+    control.block('api', 'eve', ada);
+    expect(control.settingsOf('api')).toEqual({ mode: 'off' });
+    expect(control.history().map(({ what }) => what)).toEqual(['key', 'mode']);
+  });
+
   it('lists what nobody can change but through it', () => {
     const control = memoryControl();
     control.set('api', { mode: 'off' }, ada);

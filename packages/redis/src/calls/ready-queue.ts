@@ -1,5 +1,6 @@
 /** Queues calls until the client is ready. The client's own queue is not used, because it has no deadlines. */
 
+import { disregard } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
 import { tooLate, unavailable, unsent } from '../failures.js';
@@ -45,7 +46,7 @@ export class ReadyQueue {
       this.waiting.push({ deadlineUs, resolve, reject });
       this.guarded(() => {
         // `hurry` may connect, so the state is read after it.
-        this.client.hurry?.();
+        disregard(this.client.hurry?.());
         const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.dueUs;
         if (!isWatched || this.client.state !== 'connecting') this.review();
       });

@@ -52,7 +52,11 @@ export class Transport {
   }
 
   get isReady(): boolean {
-    return this.client.state === 'ready';
+    try {
+      return this.client.state === 'ready';
+    } catch {
+      return false; // `ready` then fails the call
+    }
   }
 
   /**
@@ -126,7 +130,7 @@ export class Transport {
     this.silence?.sent(node);
     sent.then(
       (reply) => {
-        this.silence?.replied(node);
+        this.silence?.answered(node);
         call.takeReply(reply);
       },
       (error) => this.afterError(error, call, node),
@@ -268,16 +272,12 @@ export class Silence {
     }
   }
 
-  /** Call this when a call to `node` was answered, or lost with its connection. */
+  /** Call this when a call to `node` was answered, or lost with its connection: the next one needs no cure. */
   answered(node: string): void {
     const connection = this.connections.get(node);
-    if (connection) connection.unansweredSinceUs = 0;
-  }
-
-  /** Call this when `node` has replied: it needs no cure any more. */
-  replied(node: string): void {
-    this.takeAdvice(node);
-    this.answered(node);
+    if (!connection) return;
+    connection.unansweredSinceUs = 0;
+    connection.nextError = undefined;
   }
 
   /**
