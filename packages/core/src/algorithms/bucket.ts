@@ -9,16 +9,14 @@ import type {
   BucketRule,
   Machine,
   QueueRule,
-  Rule,
   Shelf,
   ShelfStep,
   Tolerance,
 } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { givenBack, unitsOf } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
-import { numbersOf, type StoredCount, unknownFormat } from './stored-count.js';
+import { numbersOf, type TextForm, unknownFormat } from './stored-count.js';
 
 export const bucketMachine: Machine = {
   same: (rule: BucketRule, other: BucketRule) => sameNumbers(rule, other),
@@ -442,36 +440,20 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
-export function readBucket(text: string | undefined, rule: Rule): StoredCount {
-  const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
-  if (tatNum >= (rule as BucketRule).den) throw unknownFormat();
-  return new StoredBucket({ tatUs, tatNum, forgiven: undefined });
-}
-
-class StoredBucket implements StoredCount {
-  changed = false;
-  private readonly state: BucketState;
-
-  constructor(state: BucketState) {
-    this.state = state;
-  }
-
-  get expiresUs(): number {
-    return this.state.tatUs + (this.state.tatNum > 0 ? 1 : 0);
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): BucketAnswer {
-    const { state } = this;
+export const bucketForm: TextForm<BucketState & { dirty: boolean }> = {
+  unused: () => ({ dirty: false, tatUs: 0, tatNum: 0, forgiven: undefined }),
+  read(text, { den }: BucketRule) {
+    const [tatUs = 0, tatNum = 0] = numbersOf(text, FORM);
+    if (tatNum >= den) throw unknownFormat();
+    return { dirty: false, tatUs, tatNum, forgiven: undefined };
+  },
+  step(ask: Ask<BucketRule>, state, nowUs, charge) {
     const { tatUs, tatNum } = state;
-    const ask = step as Ask<BucketRule>;
     const allowed = stepBucket(ask, state, nowUs, charge);
     const differs = state.tatUs !== tatUs || state.tatNum !== tatNum;
-    if (ask.op === 'reset' || (differs && mayWrite(ask, allowed))) this.changed = true;
+    state.dirty = ask.op === 'reset' || (differs && mayWrite(ask, allowed));
     return bucketAnswer(state, nowUs, allowed);
-  }
-
-  text(): string {
-    const { tatUs, tatNum } = this.state;
-    return tatNum === 0 ? `${tatUs}` : `${tatUs}:${tatNum}`;
-  }
-}
+  },
+  expiresUs: ({ tatUs, tatNum }) => tatUs + (tatNum > 0 ? 1 : 0),
+  text: ({ tatUs, tatNum }) => (tatNum === 0 ? `${tatUs}` : `${tatUs}:${tatNum}`),
+};

@@ -21,7 +21,6 @@ import type {
   Shelf,
   ShelfStep,
 } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import {
   BILLING,
   calendarNamed,
@@ -31,8 +30,8 @@ import {
 } from './calendar-periods.js';
 import { ratePolicy } from './decide.js';
 import { givenBack, unitsOf } from './receipt.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
 
 /** Options of {@link calendar}. */
 export interface CalendarOptions {
@@ -291,6 +290,11 @@ function unusedCalendar(): CalendarState {
   return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0, forgiven: undefined };
 }
 
+function calendarAnswer(state: CalendarState, nowUs: number, allowed: boolean): CalendarAnswer {
+  const { startUs, endUs, current, forgiven } = state;
+  return { allowed, nowUs, startUs, endUs, current, forgiven };
+}
+
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
 function stepCalendar(
   ask: CalendarAsk,
@@ -371,24 +375,12 @@ type CalendarEntry = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven
 
 const UNUSED: CalendarEntry = { startUs: 0, expiresUs: 0, current: 0 };
 
-class CalendarShelf implements Shelf<CalendarRule, CalendarEntry> {
-  readonly grows = false;
-  private readonly states = new KeyedStates<CalendarEntry>();
+class CalendarShelf
+  extends KeyedShelf<CalendarRule, CalendarEntry>
+  implements Shelf<CalendarRule, CalendarEntry>
+{
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
-
-  get size(): number {
-    return this.states.size;
-  }
-
-  find({ limiter, rule, key }: Ask<CalendarRule>): CalendarEntry | undefined {
-    return this.states.get(limiter, rule.code, key);
-  }
-
-  stepStored(ask: Ask<CalendarRule>, nowUs: number, charge: boolean): CalendarAnswer | undefined {
-    const count = this.find(ask);
-    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
-  }
 
   step(step: ShelfStep<CalendarRule, CalendarEntry>): CalendarAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
@@ -404,31 +396,26 @@ class CalendarShelf implements Shelf<CalendarRule, CalendarEntry> {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }
     const allowed = stepCalendar(ask, state, nowUs, charge);
-    const { startUs, endUs, current, forgiven } = state;
     if (state.dirty) this.keep(ask, count, state);
-    return { allowed, nowUs, startUs, endUs, current, forgiven };
+    return calendarAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
     return endUs;
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, () => undefined);
-  }
-
   private keep(
-    { op, limiter, rule, key }: Ask<CalendarRule>,
+    ask: Ask<CalendarRule>,
     stored: CalendarEntry | undefined,
     { startUs, endUs, current }: CalendarState,
   ): void {
-    if (op === 'reset') this.states.delete(limiter, rule.code, key);
+    if (ask.op === 'reset') this.delete(ask);
     else if (stored) {
       stored.startUs = startUs;
       stored.expiresUs = endUs;
       stored.current = current;
     } else {
-      this.states.set(limiter, rule.code, key, { startUs, expiresUs: endUs, current });
+      this.set(ask, { startUs, expiresUs: endUs, current });
     }
   }
 }
@@ -436,44 +423,16 @@ class CalendarShelf implements Shelf<CalendarRule, CalendarEntry> {
 /** The label may contain spaces and line separators. */
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
 
-export function readCalendar(text: string | undefined): StoredCount {
-  return new StoredCalendar(text === undefined ? unusedCalendar() : calendarOf(text));
-}
-
-function calendarOf(text: string): CalendarState {
-  const match = FORM.exec(text);
-  if (!match) throw unknownFormat();
-  const [, label = ''] = match;
-  const [startUs = 0, endUs = 0, current = 0] = match
-    .slice(2)
-    .map((part) => wholeNumber(Number(part)));
-  return { dirty: false, label, startUs, endUs, current, forgiven: undefined };
-}
-
-class StoredCalendar implements StoredCount {
-  changed = false;
-  expiresUs = 0;
-  private state: CalendarState;
-
-  constructor(state: CalendarState) {
-    this.state = state;
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): CalendarAnswer {
-    // A copy, because a step that charges nothing must not move the count to another period.
-    const state = { ...this.state, dirty: false };
-    const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
-    const { dirty, startUs, endUs, current, forgiven } = state;
-    if (dirty) {
-      this.state = state;
-      this.changed = true;
-      this.expiresUs = step.op === 'reset' ? 0 : endUs;
-    }
-    return { allowed, nowUs, startUs, endUs, current, forgiven };
-  }
-
-  text(): string {
-    const { label, startUs, endUs, current } = this.state;
-    return `${label} ${startUs} ${endUs} ${current}`;
-  }
-}
+export const calendarForm: TextForm<CalendarState> = {
+  unused: unusedCalendar,
+  read(text) {
+    const [, label, ...digits] = FORM.exec(text) ?? [];
+    if (label === undefined) throw unknownFormat();
+    const [startUs = 0, endUs = 0, current = 0] = digits.map((part) => wholeNumber(Number(part)));
+    return { ...unusedCalendar(), label, startUs, endUs, current };
+  },
+  step: (ask: Ask<CalendarRule>, state, nowUs, charge) =>
+    calendarAnswer(state, nowUs, stepCalendar(ask, state, nowUs, charge)),
+  expiresUs: ({ endUs }) => endUs,
+  text: ({ label, startUs, endUs, current }) => `${label} ${startUs} ${endUs} ${current}`,
+};

@@ -10,20 +10,11 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type {
-  LockAnswer,
-  LockRule,
-  Machine,
-  Penalty,
-  Rule,
-  Shelf,
-  ShelfStep,
-} from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
+import type { LockAnswer, LockRule, Machine, Penalty, Shelf, ShelfStep } from '../contract/rule.js';
 import { ratePolicy } from './decide.js';
 import { givenBack } from './receipt.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { numbersOf, type StoredCount } from './stored-count.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { numbersOf, type TextForm } from './stored-count.js';
 
 /** Options of {@link lockFor}. */
 export interface LockOptions {
@@ -207,12 +198,17 @@ function unusedLock(): LockState {
   return { dirty: false, endUs: 0, current: 0, level: 0, endedUs: 0, untilUs: 0 };
 }
 
-function lockExpiresUs(
-  { forgetUs }: LockRule,
+function expiresAtUs(
   { endUs, current, level, endedUs, untilUs }: LockState,
+  { forgetUs }: LockRule,
 ): number {
   if (untilUs > 0) return untilUs + forgetUs;
   return Math.max(current > 0 ? endUs : 0, level > 0 ? endedUs + forgetUs : 0);
+}
+
+function lockAnswer(state: LockState, nowUs: number, allowed: boolean): LockAnswer {
+  const { endUs, current, untilUs } = state;
+  return { allowed, nowUs, endUs, current, untilUs };
 }
 
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
@@ -311,24 +307,9 @@ type LockEntry = LockState & Expiring;
 
 const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 
-class LockShelf implements Shelf<LockRule, LockEntry> {
-  readonly grows = false;
-  private readonly states = new KeyedStates<LockEntry>();
+class LockShelf extends KeyedShelf<LockRule, LockEntry> implements Shelf<LockRule, LockEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedLock();
-
-  get size(): number {
-    return this.states.size;
-  }
-
-  find({ limiter, rule, key }: Ask<LockRule>): LockEntry | undefined {
-    return this.states.get(limiter, rule.code, key);
-  }
-
-  stepStored(ask: Ask<LockRule>, nowUs: number, charge: boolean): LockAnswer | undefined {
-    const count = this.find(ask);
-    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
-  }
 
   step(step: ShelfStep<LockRule, LockEntry>): LockAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
@@ -344,28 +325,19 @@ class LockShelf implements Shelf<LockRule, LockEntry> {
       state.endUs = Math.max(state.endUs, nowUs + ask.rule.windowUs);
     }
     if (state.dirty) this.keep(ask, count, state);
-    const { endUs, current, untilUs } = state;
-    return { allowed, nowUs, endUs, current, untilUs };
+    return lockAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
     return Math.max(endUs, untilUs + forgetUs);
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, () => undefined);
-  }
-
-  private keep(
-    { op, limiter, rule, key }: Ask<LockRule>,
-    stored: LockEntry | undefined,
-    state: LockState,
-  ): void {
-    if (op === 'reset') {
-      this.states.delete(limiter, rule.code, key);
+  private keep(ask: Ask<LockRule>, stored: LockEntry | undefined, state: LockState): void {
+    if (ask.op === 'reset') {
+      this.delete(ask);
       return;
     }
-    const expiresUs = lockExpiresUs(rule, state);
+    const expiresUs = expiresAtUs(state, ask.rule);
     if (stored) {
       copy(state, stored);
       stored.expiresUs = expiresUs;
@@ -373,8 +345,7 @@ class LockShelf implements Shelf<LockRule, LockEntry> {
     }
     const { endUs, current, level, endedUs, untilUs } = state;
     // Written property by property: with a spread of `state`, each key would take 480 bytes instead of 180.
-    const added = { dirty: false, endUs, current, level, endedUs, untilUs, expiresUs };
-    this.states.set(limiter, rule.code, key, added);
+    this.set(ask, { dirty: false, endUs, current, level, endedUs, untilUs, expiresUs });
   }
 }
 
@@ -388,41 +359,15 @@ function copy(from: LockState, to: LockState): void {
 
 const FORM = /^(\d+):(\d+):(\d+):(\d+):(\d+)$/;
 
-export function readLock(text: string | undefined, rule: Rule): StoredCount {
-  return new StoredLock(text === undefined ? unusedLock() : lockOf(text), rule as LockRule);
-}
-
-function lockOf(text: string): LockState {
-  const [endUs = 0, current = 0, level = 0, endedUs = 0, untilUs = 0] = numbersOf(text, FORM);
-  return { dirty: false, endUs, current, level, endedUs, untilUs };
-}
-
-class StoredLock implements StoredCount {
-  changed = false;
-  private readonly state: LockState;
-  private rule: LockRule;
-
-  constructor(state: LockState, rule: LockRule) {
-    this.state = state;
-    this.rule = rule;
-  }
-
-  get expiresUs(): number {
-    return lockExpiresUs(this.rule, this.state);
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): LockAnswer {
-    const { state } = this;
-    const ask = step as Ask<LockRule>;
-    this.rule = ask.rule;
-    const allowed = stepLock(ask, state, nowUs, charge);
-    const { endUs, current, untilUs } = state;
-    if (state.dirty) this.changed = true;
-    return { allowed, nowUs, endUs, current, untilUs };
-  }
-
-  text(): string {
-    const { endUs, current, level, endedUs, untilUs } = this.state;
-    return `${endUs}:${current}:${level}:${endedUs}:${untilUs}`;
-  }
-}
+export const lockForm: TextForm<LockState> = {
+  unused: unusedLock,
+  read(text) {
+    const [endUs = 0, current = 0, level = 0, endedUs = 0, untilUs = 0] = numbersOf(text, FORM);
+    return { dirty: false, endUs, current, level, endedUs, untilUs };
+  },
+  step: (ask: Ask<LockRule>, state, nowUs, charge) =>
+    lockAnswer(state, nowUs, stepLock(ask, state, nowUs, charge)),
+  expiresUs: expiresAtUs,
+  text: ({ endUs, current, level, endedUs, untilUs }) =>
+    `${endUs}:${current}:${level}:${endedUs}:${untilUs}`,
+};
