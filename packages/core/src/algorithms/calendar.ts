@@ -116,9 +116,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/**
- * The `notices` objects for which NODE_ENV was already read. Reading it for each step would take longer than the step.
- */
+/** Reading NODE_ENV for each step would take longer than the step, so it is read once per `notices`. */
 const checked = new WeakSet<object>();
 
 function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {
@@ -261,10 +259,7 @@ interface CalendarState {
   forgiven: number | undefined;
 }
 
-/**
- * If two periods begin at most this far apart, they count as one, because an app's clock may be off, or the app may
- * learn of a renewal late.
- */
+/** Periods that begin this close are one: a clock may be off, or a renewal become known late. */
 const SAME_US = 3_600_000_000;
 
 /**

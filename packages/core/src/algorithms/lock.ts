@@ -260,10 +260,7 @@ function stepLock(
 
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
-/**
- * Starts or extends a lock. Raises the level until a lock of this length is allowed, because `advance` shortens longer
- * locks.
- */
+/** Starts or extends a lock, at a level that allows its length, because `advance` shortens longer locks. */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;
   while (nowUs + longestUs(rule, state) < untilUs) state.level += 1;

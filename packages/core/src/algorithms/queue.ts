@@ -82,10 +82,7 @@ export function makeShaperRule(
   return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
 }
 
-/**
- * The numbers of a decision about `cost` units. `remaining` units pass without waiting. After `retryAfterMs` the cost
- * passes, but may still have to wait.
- */
+/** `remaining` units pass without waiting. After `retryAfterMs` the cost passes, but may have to wait. */
 function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
   const numbers = {
     ...measureParts(rule, answer, cost, rule.waitUs),
@@ -175,10 +172,7 @@ function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
 
-/**
- * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. If you change this, also
- * change `takeWhole`.
- */
+/** {@link stepBucket} explains `charge`. If you change this, also change `takeWhole`. */
 function stepQueue(
   ask: Ask<QueueRule>,
   state: QueueState,

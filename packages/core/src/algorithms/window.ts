@@ -164,10 +164,7 @@ function startFor({ windowUs, kind }: WindowRule, nowUs: number): number {
   return kind === 'anchored' ? nowUs : nowUs - (nowUs % windowUs);
 }
 
-/**
- * Moves the state to the current window. Returns whether the clock went back by more than a window since the state was
- * stored.
- */
+/** Moves to the current window. Returns whether the clock went back by more than a window. */
 function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   const { windowUs, kind } = rule;
   const ageUs = nowUs - state.startUs;

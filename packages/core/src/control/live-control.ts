@@ -56,9 +56,7 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /**
-   * The resets that the control last returned, by limiter name. All of them have been applied to the fallback counters.
-   */
+  /** By limiter name, the last resets of the control, all applied to the fallback counters. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
    * Caches the variants that live limits produce, by the limits and by the variant that they change. Entries are

@@ -37,10 +37,7 @@ export class Presence {
       this.waiting.add(this);
   }
 
-  /**
-   * Stops watching this guard, and warns about other guards that have waited too long. Call it for each request and at
-   * `close`.
-   */
+  /** Call it for each request and at `close`. Warns about other guards that have waited too long. */
   seen(): void {
     const { waiting } = this;
     if (waiting.size === 0) return;

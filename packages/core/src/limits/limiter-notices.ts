@@ -2,10 +2,7 @@ import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;
 
-/**
- * Matches stack traces from request handlers: they contain a file that calls handlers in Express 4 and 5, Koa, Hono,
- * Fastify, NestJS or Node.
- */
+/** Files that call handlers, in stack traces of Express 4 and 5, Koa, Hono, Fastify, NestJS and Node. */
 const IN_HANDLER =
   /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
 

@@ -32,10 +32,7 @@ export class Memory implements SyncStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /**
-   * Only in a `forgivingMemory`: pauses and locks are added up to this many entries, other counts only up to
-   * `maxEntries`.
-   */
+  /** Only in a `forgivingMemory`: the most entries with pauses and locks. Others: `maxEntries`. */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
   /**
@@ -109,9 +106,7 @@ export class Memory implements SyncStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /**
-   * Like {@link performOn}, but only for buckets, because calls on a known class are faster than calls through `Shelf`.
-   */
+  /** {@link performOn} for buckets: calls on a known class are faster than calls through `Shelf`. */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);

@@ -13,10 +13,7 @@ export const OVERFLOW_COUNTS = 1024;
 
 export class Overflow {
   uses = 0;
-  /**
-   * The shared counts. They are kept until all have expired, because any key without its own count may have been
-   * charged on one of them.
-   */
+  /** Kept until all have expired: any key without its own count may have been charged on one of them. */
   private counts: Shelves | undefined;
   private untilUs = 0;
 

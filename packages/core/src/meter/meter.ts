@@ -287,10 +287,7 @@ function checkGuarded({ key, refundIf }: Parameters<MeterHooks['inGuard']>[0]): 
   }
 }
 
-/**
- * Caps the cost of a step at `maxReserve`. The step still charges units that are owed beyond the cap, but only the
- * capped cost can cause a rejection.
- */
+/** Caps the cost at `maxReserve`. Units owed beyond that are charged, but cause no rejection. */
 function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
   const most = capacityOf(step.rule);
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);

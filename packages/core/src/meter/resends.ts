@@ -45,10 +45,7 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /**
-   * Sends overdue steps. Called for each settlement, because some platforms stop the timer when the request that set it
-   * ends.
-   */
+  /** Sends overdue steps. Called for each settlement: some platforms stop a timer with its request. */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

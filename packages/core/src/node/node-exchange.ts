@@ -274,10 +274,7 @@ function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void
 
 const WATCHERS = Symbol('spillway.watchers');
 
-/**
- * All callbacks of a response share one pair of listeners. GraphQL can cause many callbacks, and Node warns of more
- * than 10 listeners.
- */
+/** All callbacks of a response share two listeners: GraphQL adds many, and Node warns of more than 10. */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
 function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
@@ -316,10 +313,7 @@ function closes({ socket }: NodeResponse): boolean {
 
 const WAITING = Symbol('spillway.waiting');
 
-/**
- * Returns a function that cancels the callback. All callbacks of a socket share one listener, because Node warns of
- * more than 10 listeners.
- */
+/** All callbacks of a socket share one listener, because Node warns of more than 10. Returns a canceler. */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
   callback: () => void,

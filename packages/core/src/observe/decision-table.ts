@@ -142,10 +142,7 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/**
- * The wait of a rejection, also in shadow mode. Otherwise empty, because the `retryAfterMs` of an allowed request is
- * about the next request.
- */
+/** Empty for an allowed request, whose `retryAfterMs` is about the next request. */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';

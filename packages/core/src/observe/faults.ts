@@ -67,10 +67,7 @@ function logFault(logger: Logger, fault: Fault, hasBreaker = false): void {
   warn(logger, sentenceOf(fault) + timesOf(last, nowUs) + seeHelp(fault.error));
 }
 
-/**
- * The id of a fault. Faults with the same id share one log line per minute. A store fault affects all limiters, so its
- * id contains no limiter name.
- */
+/** Faults with the same id share a log line per minute. A store fault affects all limiters. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';

@@ -17,10 +17,7 @@ const WRITE_MS = 1_000;
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/**
- * How many late responses are written at a time, except on Workers. After a failed write, none is written for 1 s,
- * because the store may hang.
- */
+/** How many late responses are written at once, except on Workers. After a failure, none for 1 s. */
 const LANES = 4;
 
 /**
@@ -55,10 +52,7 @@ export class LateResponses {
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /**
-   * Returns the response as a value to write later. Returns undefined if the store rejected the response as invalid,
-   * because a later write would fail too.
-   */
+  /** The response as a value to write later; undefined if the store rejected it as invalid. */
   lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);

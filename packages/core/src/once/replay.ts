@@ -75,15 +75,10 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 500;
 
-/**
- * The pause between polls once the run has ended in this process. It is short, because the end soon reaches the store.
- */
+/** The pause between polls once the run has ended here: the end soon reaches the store. */
 const SOON_MS = 10;
 
-/**
- * Maximum number of retries waiting for one key in one guard of a process. A well-behaved client sends one or two at a
- * time.
- */
+/** The most retries that wait for a key in one guard. A well-behaved client sends one or two at a time. */
 const MOST_WAITING = 32;
 
 export class WaitingRetries {
@@ -234,10 +229,7 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/**
- * Returns a unique name of a claim. It starts with the lengths of limiter and key, because without the lengths, two
- * claims could have the same name.
- */
+/** The lengths of limiter and key make the name of a claim unique. */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

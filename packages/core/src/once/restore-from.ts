@@ -221,10 +221,7 @@ class Restorer {
   }
 }
 
-/**
- * Returns the step that sets the mark of a key for a period. The mark's id contains the period's start, because a new
- * period can begin early, while the mark of the previous one still exists.
- */
+/** The step that marks a period as restored. The next period may begin before the mark of this one expires. */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);

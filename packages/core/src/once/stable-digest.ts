@@ -17,9 +17,7 @@ const DEEPEST = 2 ** 20;
 
 const PIECE = 2 ** 15;
 
-/**
- * Names are sorted in lists of this length, then merged in steps, so that sorting never blocks the event loop for long.
- */
+/** Names are sorted in lists of this length, then merged in steps that never block the event loop for long. */
 const RUN = 2 ** 12;
 
 /** Thrown for a value without comparable content, such as a Blob. */
@@ -58,9 +56,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
 
 interface Frame {
   readonly value: unknown;
-  /**
-   * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
-   */
+  /** Takes a step. `value`: a nested value must be written. `more`: work is left. `end`: done. */
   next(out: Output): 'value' | 'more' | 'end';
 }
 

@@ -112,10 +112,7 @@ interface Quiet {
 
 const MOST_ENDS = 8;
 
-/**
- * Ends that differ by at most this belong to the same period, because late replies of the store shift the computed end
- * by less.
- */
+/** Ends that differ by at most this are of one period: late replies shift the computed end by less. */
 const SAME_US = 60_000_000;
 
 /**

@@ -159,10 +159,7 @@ interface Watcher {
   measured(): void;
 }
 
-/**
- * Holds the watcher weakly, because a signal can live as long as the process and must not retain shedders of tests or
- * reloads.
- */
+/** Holds the watcher weakly: a signal can outlive the shedders of tests and reloads. */
 function watchSignal(signal: Signal, watcher: Watcher): void {
   const watched = weakly(watcher);
   const stop: unknown = signal.watch?.(() => {

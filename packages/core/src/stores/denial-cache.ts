@@ -16,10 +16,7 @@ import type { Step } from '../contract/store.js';
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/**
- * Maximum number of rules per limiter. Each plan may have a rule, so clients that choose their plan could otherwise add
- * any number.
- */
+/** The most rules per limiter. Clients that choose their plan could otherwise add any number. */
 const MOST_CODES = 64;
 const SWEEP = 2;
 
@@ -209,10 +206,7 @@ export class DenialCache {
     if (oldest && !oldest.done) this.drop(oldest.value);
   }
 
-  /**
-   * Checks the next few entries, and evicts those that have expired. Lookups alone don't suffice, because a key may
-   * never be requested again.
-   */
+  /** Evicts expired ones of the next few entries, because a key may never be requested again. */
   private sweep(): void {
     for (let count = 0; count < SWEEP && this.size > 0; count += 1) {
       this.swept = this.swept + 1 < this.rules.length ? this.swept + 1 : 0;

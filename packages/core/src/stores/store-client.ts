@@ -122,9 +122,7 @@ export class StoreClient implements UpkeepClient<Step> {
   }
 }
 
-/**
- * Maximum size of the releases that wait for a store to come back, because a million permits can end during an outage.
- */
+/** The most memory for releases that wait for a store: a million permits can end during an outage. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
 const KEPT = 10_000;

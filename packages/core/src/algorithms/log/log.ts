@@ -42,9 +42,7 @@ export const logMachine: Machine = {
       // The store's answer changes when the log becomes empty, even for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
-    /**
-     * The cost decides which entry must expire before a retry passes, so a cached rejection applies to one cost only.
-     */
+    /** For one cost only, because the cost decides which entry must expire before a retry passes. */
     covers: (cost, kept) => cost === kept,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;

@@ -46,10 +46,7 @@ export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/**
- * The number of bits of a rough instant. Rough instants wrap around, but those of one log lie within half of the range,
- * so they can be compared.
- */
+/** Rough instants wrap around, but those of one log lie within half of the range, so they are comparable. */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
@@ -95,10 +92,7 @@ export class Instants {
     return (us * this.roughness) & (2 ** ROUGH_BITS - 1);
   }
 
-  /**
-   * Whether the rough form `rough` proves that an instant is later than `us`. The instant and `us` must be less than a
-   * window apart.
-   */
+  /** Whether `rough` proves that an instant is later than `us`. They must be less than a window apart. */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
   }
