@@ -6,7 +6,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { encodeText } from '../base/encode-name.js';
 import { mustBe } from '../base/errors.js';
-import { environment, isThenable } from '../base/host.js';
+import { environment, orElse } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
@@ -85,15 +85,6 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
-/** Replaces a missing period by null, because undefined would mean that the app's function failed. */
-function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
-  return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
-}
-
-function settledNow<Own>(own: Own): Own {
-  return own ?? (null as Own);
-}
-
 type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
 
 class Window<Raw> implements CalendarWindow<Raw> {
@@ -102,7 +93,8 @@ class Window<Raw> implements CalendarWindow<Raw> {
 
   constructor(own: CalendarWindow['calendar'], periodOf: CalendarWindow<Raw>['periodOf']) {
     this.calendar = own;
-    this.periodOf = periodOf && ((request) => settled(periodOf(request)));
+    // Null, because undefined would mean that the app's function failed.
+    this.periodOf = periodOf && ((request) => orElse(periodOf(request), null as never));
   }
 
   makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {

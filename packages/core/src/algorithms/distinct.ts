@@ -9,14 +9,13 @@
 
 import { checkCallback } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
-import { isThenable } from '../base/host.js';
+import { orElse } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type {
   DistinctAlgorithm,
   DistinctRule,
-  Items,
   LogAnswer,
   Machine,
   Shelf,
@@ -63,7 +62,8 @@ export function distinct<Raw = unknown>(
   return {
     name: 'distinct',
     maxLimit: MAX_LIMIT,
-    itemOf: itemOf && ((request) => settled(itemOf(request))),
+    // An empty list, because undefined would mean that the app's function failed.
+    itemOf: itemOf && ((request) => orElse(itemOf(request), [])),
     makeRule(limit, windowUs, _burst, _anchor, { cost } = {}) {
       if (cost !== undefined) {
         throw mustBe('cost', 'left out for distinct', cost, 'SPW_COST_INVALID');
@@ -72,15 +72,6 @@ export function distinct<Raw = unknown>(
       throw mustBe('limit', 'at most 10,000 for distinct', limit, 'SPW_LIMIT_INVALID');
     },
   };
-}
-
-/** Replaces missing items by an empty list, because undefined would mean that the app's function failed. */
-function settled(own: Items | PromiseLike<Items>): Items | PromiseLike<Items> {
-  return isThenable(own) ? (own as PromiseLike<Items>).then(settledNow) : settledNow(own as Items);
-}
-
-function settledNow(own: Items): Items {
-  return own ?? [];
 }
 
 export const distinctMachine: Machine = {

@@ -72,6 +72,13 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
+/** Replaces null and undefined by `other`, also if a promise resolves to them. */
+export function orElse<Own>(own: Own | PromiseLike<Own>, other: Own): Own | PromiseLike<Own> {
+  return isThenable(own)
+    ? (own as PromiseLike<Own>).then((value) => value ?? other)
+    : (own ?? other);
+}
+
 /** If `value` is a promise, ignores its rejection, which would otherwise end the process. */
 export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);

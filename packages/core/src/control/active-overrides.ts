@@ -1,3 +1,4 @@
+import { getOrMake } from '../base/get-or-make.js';
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 
@@ -91,12 +92,7 @@ export class ActiveOverrides implements Control {
 
   private inForceFor(limiter: string): InForce {
     this.dropEnded();
-    let inForce = this.byLimiter.get(limiter);
-    if (!inForce) {
-      inForce = this.collect(limiter);
-      this.byLimiter.set(limiter, inForce);
-    }
-    return inForce;
+    return getOrMake(this.byLimiter, limiter, () => this.collect(limiter));
   }
 
   private collect(limiter: string): InForce {

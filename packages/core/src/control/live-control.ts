@@ -4,6 +4,7 @@
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import type {
   ControlLink,
@@ -143,15 +144,9 @@ class Link implements ControlLink {
     live: LiveLimits,
   ): RuleVariant<Declared> {
     try {
-      const known = this.variants.get(live);
-      const variants = known ?? new WeakMap<object, object>();
-      if (!known) this.variants.set(live, variants);
-      let variant = variants.get(from) as RuleVariant<Declared> | undefined;
-      if (!variant) {
-        variant = limiter.withNumbers(liveNumbers(from.numbers, live), from);
-        variants.set(from, variant);
-      }
-      return variant;
+      const variants = getOrMake(this.variants, live, () => new WeakMap<object, object>());
+      const make = () => limiter.withNumbers(liveNumbers(from.numbers, live), from);
+      return getOrMake(variants, from, make) as RuleVariant<Declared>;
     } catch (error) {
       this.reportFault(limiter.name, error);
       return from;

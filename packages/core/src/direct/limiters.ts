@@ -160,7 +160,7 @@ class Several {
   }
 
   private decideAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {
-    const parts = this.parts(op, keys, options);
+    const parts = this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
     return this.client.decide(parts, op, (decisions, allowed) =>
       this.groupOf(parts, decisions, allowed),
     );
@@ -177,10 +177,6 @@ class Several {
     if (!this.headers) return { ...group, headers: [] };
     const decided = parts.map(({ mode }, at) => ({ mode, decision: decisions[at] as Decision }));
     return { ...group, headers: this.headers(decided, allowed ? undefined : binding) };
-  }
-
-  private parts(op: Op, keys: unknown, options: Costs | undefined): readonly KeyedPart[] {
-    return this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
   }
 
   private alternatives(

@@ -1,6 +1,7 @@
 /** Warns about guards that receive no requests although other guards of their store do. */
 
 import type { Clock } from '../base/clock.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Store } from '../contract/store.js';
 import type { Notices } from '../observe/notices.js';
 
@@ -24,8 +25,7 @@ export class Presence {
     limiters: readonly { readonly name: string }[],
     notices: Notices,
   ) {
-    this.waiting = waitingFor.get(store) ?? new Set();
-    waitingFor.set(store, this.waiting);
+    this.waiting = getOrMake(waitingFor, store, () => new Set());
     this.clock = clock;
     this.of = limiters.map(({ name }) => name).join(', ');
     this.notices = notices;

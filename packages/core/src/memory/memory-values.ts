@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
 /** Charged for each entry beside its value and name, because many empty values could fill the memory. */
@@ -71,7 +72,5 @@ const shared = new WeakMap<object, MemoryValues>();
 
 /** The values that belong to the shared memory of limiters without a store. */
 export function sharedValues(memory: object, clock: Clock): MemoryValues {
-  const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
-  shared.set(memory, values);
-  return values;
+  return getOrMake(shared, memory, () => new MemoryValues(clock, VALUE_BYTES));
 }

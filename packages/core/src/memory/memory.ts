@@ -3,6 +3,7 @@ import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/g
 import { KnownCounts } from '../algorithms/known-counts.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Eventually } from '../base/host.js';
 import type { Ask } from '../contract/ask.js';
 import type { Answer, BucketRule, Rule, Shelf } from '../contract/rule.js';
@@ -17,9 +18,7 @@ const memories = new WeakMap<Clock, Memory>();
 
 /** The memory that limiters without a store share, one for each clock. Each limiter object has separate counts. */
 export function sharedMemory(clock: Clock = systemClock): Memory {
-  const memory = memories.get(clock) ?? new Memory(clock, MAX_ENTRIES);
-  memories.set(clock, memory);
-  return memory;
+  return getOrMake(memories, clock, () => new Memory(clock, MAX_ENTRIES));
 }
 
 export class Memory implements SyncStore {

@@ -32,7 +32,6 @@ export class NodeExchange implements Exchange, RejectedResponse {
     this.req = req;
     this.res = res;
     this.isOwn = isOwn;
-    this.rejection = undefined;
   }
 
   isGone(): boolean {

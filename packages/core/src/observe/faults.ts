@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.js';
 import { isOfTheCall, isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, disregard, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { RecentSubjects, warn } from '../base/log.js';
@@ -50,8 +51,7 @@ interface LastLine {
 const lastLines = new WeakMap<Logger, RecentSubjects<LastLine>>();
 
 function logFault(logger: Logger, fault: Fault, hasBreaker = false): void {
-  const lines = lastLines.get(logger) ?? new RecentSubjects<LastLine>();
-  lastLines.set(logger, lines);
+  const lines = getOrMake(lastLines, logger, () => new RecentSubjects<LastLine>());
   const id = idOf(fault);
   const last = lines.get(id);
   const nowUs = systemClock.nowUs();

@@ -1,6 +1,7 @@
 import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { helpFor, mustBe } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, type Logger } from '../base/host.js';
 import { RecentSubjects, warn } from '../base/log.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -68,8 +69,7 @@ export class Notices {
 const known = new WeakMap<Logger, RecentSubjects<number>>();
 
 function countIn(logger: Logger, reason: string): number {
-  const times = known.get(logger) ?? new RecentSubjects<number>();
-  known.set(logger, times);
+  const times = getOrMake(known, logger, () => new RecentSubjects<number>());
   const count = (times.get(reason) ?? 0) + 1;
   times.set(reason, count);
   return count;

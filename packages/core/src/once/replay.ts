@@ -1,5 +1,6 @@
 /** Handles a request whose key is already claimed: it waits, gets the stored response or is rejected. */
 
+import { getOrMake } from '../base/get-or-make.js';
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
 import type { Decision, Reason } from '../contract/decision.js';
@@ -113,7 +114,7 @@ export class WaitingRetries {
     const untilUs = this.untilUs.get(claim) ?? clock.nowUs() + this.waitUs;
     this.untilUs.set(claim, untilUs);
     if (untilUs <= clock.nowUs() || exchange.isGone()) return false;
-    const waits = this.waitsOf(context);
+    const waits = getOrMake(this.waits, context, () => new Map<string, Crowd>());
     const name = claimNameOf(step);
     const crowd = waits.get(name) ?? { size: 0, wait: undefined };
     if (crowd.size >= MOST_WAITING) return false;
@@ -144,12 +145,6 @@ export class WaitingRetries {
       },
     );
     return settled;
-  }
-
-  private waitsOf(context: KeepContext): Map<string, Crowd> {
-    const waits = this.waits.get(context) ?? new Map<string, Crowd>();
-    this.waits.set(context, waits);
-    return waits;
   }
 }
 

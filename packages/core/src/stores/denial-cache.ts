@@ -9,6 +9,7 @@
 import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { type Answer, countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
@@ -157,15 +158,11 @@ export class DenialCache {
   }
 
   private placesOf(limiter: string, code: string): Places {
-    const codes = this.limiters.get(limiter) ?? new Map<string, Places>();
-    this.limiters.set(limiter, codes);
-    let places = codes.get(code);
-    if (!places) {
+    const codes = getOrMake(this.limiters, limiter, () => new Map<string, Places>());
+    return getOrMake(codes, code, () => {
       if (codes.size >= MOST_CODES) this.dropOldest(codes);
-      places = new Map();
-      codes.set(code, places);
-    }
-    return places;
+      return new Map();
+    });
   }
 
   private placeOf(step: Step): number | undefined {

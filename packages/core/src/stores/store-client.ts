@@ -1,6 +1,7 @@
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
@@ -142,15 +143,13 @@ const states = new WeakMap<Store, SharedState>();
 
 /** Returns the shared state of a store. Only the `clock` of the first call is used. */
 function sharedState(store: Store, clock: Clock = systemClock): SharedState {
-  const state = states.get(store) ?? {
+  return getOrMake(states, store, () => ({
     clock,
     releaseRoom: { bytes: RELEASE_BYTES },
     rules: new Map(),
     nameless: new WeakMap(),
     withoutStore: 0,
-  };
-  states.set(store, state);
-  return state;
+  }));
 }
 
 function numbers(rule: Rule): string {
