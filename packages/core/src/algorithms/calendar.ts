@@ -218,10 +218,7 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
   return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar };
 }
 
-/**
- * The highest count. The Redis script replies with twice the count, plus 0 or 1, and ioredis parses integers above
- * 2^53 - 58 wrong.
- */
+/** The highest count. Redis replies with twice the count, and ioredis parses integers above 2^53 - 58 wrong. */
 export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;

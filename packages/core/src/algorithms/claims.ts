@@ -112,9 +112,7 @@ function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
   return { used, remaining: 1 - used, retryAfterMs: allowed ? 0 : waitMs, resetMs };
 }
 
-/**
- * The longest time that a done claim stays stored: 400 days. If more than this is left of a claim, the clock went back.
- */
+/** 400 days. If more than this is left of a done claim, the clock went back. */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 
 type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note'>;
@@ -173,10 +171,7 @@ function view(rule: ClaimsRule, stored: ClaimState, nowUs: number): ClaimState {
 
 type ClaimEntry = ClaimState & Expiring;
 
-/**
- * A longer name is stored as two fingerprints. With only one fingerprint, two claims could share a name, and one
- * request would get the response of the other.
- */
+/** A longer name is stored as two fingerprints: with one, a request could get the response of another. */
 const LONGEST_NAME = 128;
 
 class ClaimShelf

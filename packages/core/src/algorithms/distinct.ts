@@ -267,10 +267,7 @@ function withItems(
   return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/**
- * Removes up to `most` of the items at `places`. It removes only items that the grant at `us` added and that no other
- * request has repeated.
- */
+/** Removes up to `most` items that the grant at `us` added and no other request has repeated. */
 function without(list: string, places: readonly number[], us: number, most: number): string {
   const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
   return edited(list, own.slice(0, most), false);

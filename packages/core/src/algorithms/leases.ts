@@ -52,10 +52,7 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
   return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
 }
 
-/**
- * The numbers of a decision. `resetMs`, and the `retryAfterMs` of a rejection, are NaN, because nobody knows when the
- * running requests end.
- */
+/** `resetMs`, and `retryAfterMs` of a rejection, are NaN: nobody knows when the running requests end. */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {

@@ -59,10 +59,7 @@ class Link implements ControlLink {
   >();
   /** By limiter name, the last resets of the control, all applied to the fallback counters. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /**
-   * Caches the variants that live limits produce, by the limits and by the variant that they change. Entries are
-   * garbage-collected with the limits.
-   */
+  /** Variants by live limits and by the variant that these change. Garbage-collected with the limits. */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;

@@ -259,10 +259,7 @@ class Several {
   }
 }
 
-/**
- * How long until all limits of the group could pass; Infinity if the wait is unknown because the store doesn't answer.
- * Limits that let it pass anyway, such as those in shadow mode, don't count.
- */
+/** How long until all limits of the group that enforce could pass; Infinity if the store doesn't answer. */
 function waitOf({ decisions }: Group): number {
   const waits = Object.values(decisions).map(({ allowed, retryAfterMs }) =>
     allowed ? 0 : retryAfterMs,

@@ -34,10 +34,7 @@ export class Memory implements SyncStore {
   /** Only in a `forgivingMemory`: the most entries with pauses and locks. Others: `maxEntries`. */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
-  /**
-   * Undefined in a `forgivingMemory`, and in the memory that limiters without a store share. For the latter,
-   * `idempotency()` creates the values.
-   */
+  /** Undefined in a `forgivingMemory` and in a shared memory, whose values `idempotency()` creates. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgivesUpTo?: number) {

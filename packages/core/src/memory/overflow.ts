@@ -5,10 +5,7 @@ import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/**
- * The number of shared counts of each kind of limit. Limits with the same algorithm and `rule.code` are of one kind;
- * each calendar is a separate kind.
- */
+/** Shared counts of each kind: of each algorithm and `rule.code`, and of each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 export class Overflow {
@@ -64,10 +61,7 @@ export function needsRoom({ op }: Step): boolean {
   return op !== 'look' && op !== 'put' && op !== 'reset';
 }
 
-/**
- * The answer to a claim for which the store has no room. The claim is rejected, because a claim that is not stored
- * protects nothing. With `onStoreError: 'allow'`, it is admitted.
- */
+/** Rejects a claim, because one that is not stored protects nothing. `onStoreError: 'allow'` admits it. */
 export function noRoom(looked: Answer, { onStoreError }: Step): Answer {
   const full = 'the memory store is full: raise maxEntries';
   const failure = new SpillwayError('SPW_STORE_ERROR', full, { kind: 'full' });

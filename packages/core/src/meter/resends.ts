@@ -10,10 +10,7 @@ import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
 
-/**
- * How long a settlement is resent. After this time, most token buckets would no longer count its units. A calendar
- * would, so its count then stays wrong.
- */
+/** After this time, most token buckets would no longer count the units; the count of a calendar stays wrong. */
 const KEPT_US = 3_600_000_000;
 
 export class Resends {

@@ -151,10 +151,7 @@ function waitOf({ reason, retryAfterMs }: Decision): string {
   return `${Math.ceil(retryAfterMs / 100) / 10} s`;
 }
 
-/**
- * Joins cells to a line, and cuts long text. Cells contain client input, and a terminal would obey control characters,
- * so all characters other than printable ASCII are replaced.
- */
+/** Replaces all but printable ASCII: cells have client input, and terminals obey control characters. */
 function inColumns(cells: readonly string[], color?: number): string {
   const shown = cells.map((cell, at) => {
     const plain = cell.replace(/[^\x20-\x7e]/g, '?');

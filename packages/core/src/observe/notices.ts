@@ -30,9 +30,7 @@ interface NoticesOptions {
   readonly validate?: Validate | undefined;
 }
 
-/**
- * Warnings of one guard, or of keyed limiters. Guards and limiters that share a logger don't repeat each other's lines.
- */
+/** Guards and limiters that share a logger don't repeat each other's lines. */
 export class Notices {
   private readonly logger: Logger | false;
   private readonly validate: Validate;

@@ -20,10 +20,7 @@ const OVERHEAD = 2 ** 10;
 /** How many late responses are written at once, except on Workers. After a failure, none for 1 s. */
 const LANES = 4;
 
-/**
- * How much longer than `keep` the store keeps a response. The response is written before its claim is marked as done,
- * and must not expire before the claim.
- */
+/** A response is written before its claim is marked as done, and must not expire before the claim. */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 

@@ -63,10 +63,7 @@ function rejected(decision: Decision, reason: Reason, status?: number): Settled 
   return { decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity } };
 }
 
-/**
- * Rejects a retry because the stored response could not be read. `onStoreError` does not apply, because the first
- * request was completed and this one must not run. The client may retry later.
- */
+/** Regardless of `onStoreError`: the first request was completed, so this one must not run. */
 function storeFailed(decision: Decision): Settled {
   return {
     decision: { ...decision, outcome: 'error', reason: 'store-error', retryAfterMs: Number.NaN },

@@ -179,10 +179,7 @@ function digestText(digest: Uint8Array): string {
   return base64url(digest).slice(0, 22);
 }
 
-/**
- * The digest of a value, or the error that prevented it. A value without comparable content, such as a Blob,
- * has neither.
- */
+/** Neither a digest nor an error: the value has no comparable content, such as a Blob. */
 export interface ValueDigest {
   readonly digest?: string;
   readonly error?: Error;

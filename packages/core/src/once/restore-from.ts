@@ -87,10 +87,7 @@ class Restorer {
   private readonly loads: ReadonlyMap<string, UsedUnits>;
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
-  /**
-   * The running loads, each with the time after which it no longer counts as running. No timer removes them, because
-   * Workers end timers with the request.
-   */
+  /** The running loads. Not removed by timers, because Workers end timers with the request. */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
 

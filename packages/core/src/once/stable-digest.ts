@@ -1,10 +1,7 @@
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
-/**
- * The work after which the digest yields to the event loop; it takes a few milliseconds. Each character or byte counts
- * 1, and each value counts {@link VALUE}.
- */
+/** The digest yields after this much work, a few milliseconds. A character or byte is 1, a value {@link VALUE}. */
 const SLICE = 2 ** 17;
 
 /** Maximum work for one value. 10 MB of JSON always need less, but YAML aliases could need any amount. */
@@ -85,10 +82,7 @@ function writeText(text: string, out: Output): Frame | undefined {
   return undefined;
 }
 
-/**
- * Writes a long string as several quoted pieces. An opening quote directly follows a closing quote only between such
- * pieces, so no other value looks the same.
- */
+/** Writes several quoted pieces. Only between such pieces does a quote directly follow a quote. */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;

@@ -32,10 +32,7 @@ export interface Crossed {
   readonly resetsAt: Date;
 }
 
-/**
- * A callback that takes longer than this may be called again, by any process. A failed callback is called again after
- * this time.
- */
+/** After this time, any process may call the callback again, because it failed or takes long. */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 34_560_000_000_000;

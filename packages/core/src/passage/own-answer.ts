@@ -146,10 +146,7 @@ export class OwnAnswer {
   }
 }
 
-/**
- * Wraps thrown primitives. Otherwise frameworks would treat `undefined` as success, and Express would treat `'route'`
- * as a jump to the next route.
- */
+/** Wraps primitives: `undefined` would mean success to frameworks, and `'route'` the next route to Express. */
 function anError(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);
 }

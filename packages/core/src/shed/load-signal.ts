@@ -170,10 +170,7 @@ function watchSignal(signal: Signal, watcher: Watcher): void {
   disregard(stop);
 }
 
-/**
- * Returns a function that gets the watcher, if it still exists. That function is not written inside `watchSignal`,
- * because it could then retain all variables there, including `watcher`.
- */
+/** Not written inside `watchSignal`, because it could then retain `watcher` and all other variables there. */
 function weakly(watcher: Watcher): () => Watcher | undefined {
   if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers before May 2025
   const weak = new WeakRef(watcher);

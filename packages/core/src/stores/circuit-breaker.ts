@@ -64,10 +64,7 @@ class Health {
     return isFirst;
   }
 
-  /**
-   * @param isRelapse whether the breaker was open shortly before because of slow calls or a high failure rate. If so,
-   * slow calls in a single second suffice for a diagnosis
-   */
+  /** @param isRelapse whether the breaker was open shortly before for such a cause; one slow second then suffices */
   diagnose(isRelapse: boolean): { isSlow: boolean; bad: number; calls: number } | undefined {
     let calls = 0;
     let failed = 0;

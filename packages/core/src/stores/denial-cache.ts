@@ -21,10 +21,7 @@ const LONGEST_KEY = 64;
 const MOST_CODES = 64;
 const SWEEP = 2;
 
-/**
- * The longest time to live of an entry, unless the store sets `denialsLastUs`. Refunds and resets by other processes
- * take effect here at most this late.
- */
+/** The longest life of an entry, unless `denialsLastUs` is set: refunds elsewhere take effect at most this late. */
 const LONGEST_US = 60_000_000;
 
 /**
