@@ -28,8 +28,8 @@ import {
   type Unit,
   zoneCalendar,
 } from './calendar-periods.js';
-import { ratePolicy } from './decide.js';
-import { givenBack, unitsOf } from './receipt.js';
+import { measureWindowed, partOf, ratePolicy } from './decide.js';
+import { refund, unitsOf } from './receipt.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
 
@@ -146,10 +146,7 @@ export const calendarMachine: Machine = {
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
   // Reduces the limit, because a period of the calendar can't be extended like other windows.
-  share: (rule: CalendarRule, share) => ({
-    ...rule,
-    limit: Math.max(1, Math.floor(rule.limit * share)),
-  }),
+  share: (rule: CalendarRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   soften: (rule: CalendarRule) => ({ ...rule, limit: MOST_COUNTED }),
   policy: (name, { limit, calendar }: CalendarRule) =>
     ratePolicy(name, { limit, windowUs: lengthOf(calendar) }),
@@ -230,13 +227,7 @@ function lengthOf({ name }: Calendar): number {
 }
 
 function measureCalendar({ limit }: CalendarRule, answer: CalendarAnswer, cost: number): Numbers {
-  const { nowUs, endUs, current } = answer;
-  const remaining = Math.max(0, limit - current);
-  const leftMs = (endUs - nowUs) / 1000;
-  let retryAfterMs = 0;
-  if (cost > limit) retryAfterMs = Infinity;
-  else if (cost > 0 && cost + current > limit) retryAfterMs = leftMs;
-  return { used: current, remaining, retryAfterMs, resetMs: current > 0 ? leftMs : 0 };
+  return measureWindowed(limit, answer.current, cost, (answer.endUs - answer.nowUs) / 1000);
 }
 
 interface CalendarState {
@@ -298,12 +289,7 @@ function stepCalendar(
   if (op === 'put') {
     // True if the grant was charged in this period, or while the period was unknown.
     const isOwn = receipt?.atUs === 0 || receipt?.atUs === state.startUs;
-    if (!isOwn || state.current === 0) return false;
-    const units = givenBack(cost, receipt);
-    if (units === 0) return false;
-    state.current = Math.max(0, state.current - units);
-    state.dirty = true;
-    return true;
+    return isOwn && refund(state, cost, receipt);
   }
   if (cost === 0) return true;
 

@@ -8,6 +8,7 @@
 import type { Ask, Lease } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { LeasesAnswer, LeasesRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
+import { partOf } from './decide.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { isWritten, type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
 import { permitUpkeep } from './upkeep/permits.js';
@@ -18,8 +19,8 @@ export const leasesMachine: Machine = {
     rule.open === other.open && rule.leaseUs === other.leaseUs,
   capacity: ({ limit }: LeasesRule) => limit,
   share(rule: LeasesRule, share): LeasesRule {
-    const part = (permits: number) => Math.max(1, Math.floor(permits * share));
-    return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
+    const open = Math.min(rule.open, partOf(rule.open, share));
+    return { ...rule, limit: partOf(rule.limit, share), open };
   },
   policy: (name, { limit }: LeasesRule) => ({
     name,

@@ -11,8 +11,8 @@ import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { LockAnswer, LockRule, Machine, Penalty, Shelf, ShelfStep } from '../contract/rule.js';
-import { ratePolicy } from './decide.js';
-import { givenBack } from './receipt.js';
+import { measureWindowed, partOf, ratePolicy } from './decide.js';
+import { refund } from './receipt.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { numbersOf, type TextForm } from './stored-count.js';
 
@@ -104,10 +104,7 @@ export const lockMachine: Machine = {
     `${rule.locksUs}` === `${other.locksUs}`,
   capacity: ({ limit }: LockRule) => limit,
   // Reduces the limit. A longer window would not help, because the whole limit is available again after each lock.
-  share: (rule: LockRule, share) => ({
-    ...rule,
-    limit: Math.max(1, Math.floor(rule.limit * share)),
-  }),
+  share: (rule: LockRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   policy: (name, rule: LockRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, locksUs, forgetUs }: LockRule) => ({
     algorithm: `lock:${locksUs.map((us) => us / 1000)}:${forgetUs / 1000}`,
@@ -167,15 +164,7 @@ function measureLock({ limit }: LockRule, answer: LockAnswer, cost: number): Num
   const { nowUs, endUs, current, untilUs } = answer;
   const isLocked = untilUs > 0;
   const leftMs = ((isLocked ? untilUs : endUs) - nowUs) / 1000;
-  let retryAfterMs = 0;
-  if (cost > limit) retryAfterMs = Infinity;
-  else if (cost > 0 && (isLocked || cost + current > limit)) retryAfterMs = leftMs;
-  return {
-    used: current,
-    remaining: isLocked ? 0 : Math.max(0, limit - current),
-    retryAfterMs,
-    resetMs: isLocked || current > 0 ? leftMs : 0,
-  };
+  return measureWindowed(limit, current, cost, leftMs, isLocked);
 }
 
 interface LockState {
@@ -224,16 +213,12 @@ function stepLock(
     return true;
   }
   if (op === 'put') {
-    if (receipt?.atUs !== state.endUs || state.current === 0) return false;
-    const units = givenBack(cost, receipt);
-    if (units === 0) return false;
-    state.current = Math.max(0, state.current - units);
+    if (receipt?.atUs !== state.endUs || !refund(state, cost, receipt)) return false;
     // The refunded attempt led to the lock. Without it, there were too few attempts for a lock.
     if (state.untilUs > 0) {
       state.untilUs = 0;
       state.level -= 1;
     }
-    state.dirty = true;
     return true;
   }
   if (op === 'hold') {

@@ -8,7 +8,7 @@ import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { Machine, Shelf, ShelfStep, WindowAnswer, WindowRule } from '../contract/rule.js';
 import { ratePolicy } from './decide.js';
-import { givenBack } from './receipt.js';
+import { refund } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type TextForm } from './stored-count.js';
 
@@ -135,14 +135,7 @@ function stepWindow(
     state.previous = 0;
     return true;
   }
-  if (op === 'put') {
-    if (receipt?.atUs !== state.startUs || state.current === 0) return false;
-    const units = givenBack(cost, receipt);
-    if (units === 0) return false;
-    state.current = Math.max(0, state.current - units);
-    state.dirty = true;
-    return true;
-  }
+  if (op === 'put') return receipt?.atUs === state.startUs && refund(state, cost, receipt);
   if (cost === 0) return true;
 
   const { limit, windowUs } = rule;

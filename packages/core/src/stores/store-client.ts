@@ -85,14 +85,10 @@ export class StoreClient implements UpkeepClient<Step> {
   // The limiter's name in the store; without a store, a string unique to the limiter object.
   nameOf(limiter: Named): string {
     if (this.hasStore) return limiter.name;
-    const { nameless } = this.shared;
-    let name = nameless.get(limiter);
-    if (name === undefined) {
+    return getOrMake(this.shared.nameless, limiter, () => {
       this.shared.withoutStore += 1;
-      name = this.shared.withoutStore.toString(36);
-      nameless.set(limiter, name);
-    }
-    return name;
+      return this.shared.withoutStore.toString(36);
+    });
   }
 
   // How many limiters of this process share the memory because they have no store; 0 if this client has a store.
