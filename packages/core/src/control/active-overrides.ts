@@ -15,10 +15,7 @@ interface InForce {
 const NO_KEYS = new Map<string, never>();
 const NONE: InForce = { settings: undefined, verdicts: NO_KEYS, limits: NO_KEYS, resets: NO_KEYS };
 
-/**
- * Keeps the latest override of each setting. `settingsOf` returns the same object until an override of the limiter or
- * of `*` changes. Callers compare the objects to detect changes.
- */
+/** `settingsOf` returns the same object until an override of the limiter or of `*` changes: callers compare it. */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
   // By limiter name. Only limiters that exist are looked up, so the map stays small.

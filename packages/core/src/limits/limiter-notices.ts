@@ -18,10 +18,7 @@ export function noticesOn(name: string, window?: unknown): readonly Notice[] {
   return notices;
 }
 
-/**
- * Warns about a window that is a number below 1,000, because it was probably meant in seconds. A short window with a
- * unit, as in `'500ms'`, is intended.
- */
+/** A number below 1,000 was probably meant in seconds. A short window with a unit, as in `'500ms'`, is intended. */
 export function shortWindow(what: string, name: string, window?: unknown): readonly Notice[] {
   if (typeof window !== 'number' || window >= SECOND_MS) return [];
   const message = `the window of ${what} "${name}" is ${window} ms: a number means milliseconds, write '${window}s' for seconds`;

@@ -213,10 +213,7 @@ export class LeaseCycle {
     return calls;
   }
 
-  /**
-   * Handles the answer to a renewal. If the permit or claim was released meanwhile, it is released again, because the
-   * store may have run the renewal after the release.
-   */
+  /** The store may run a renewal after the release of its permit or claim, which is then released again. */
   private renewed(step: Step, answer: AnswerBase | undefined): unknown {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {
