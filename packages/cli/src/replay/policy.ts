@@ -8,8 +8,9 @@ import {
   type GuardOptions,
   type Limiter,
 } from '@spillway/core';
-import type { DeclaredNumbers, Rule } from '@spillway/core/store';
+import type { DeclaredNumbers } from '@spillway/core/store';
 import { UsageError } from '../usage-error.js';
+import { ALGORITHMS } from './algorithms.js';
 
 /** A limiter, a list of limiters, or a guard of `createGuard`. */
 export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
@@ -66,25 +67,21 @@ export function numbersOf(limiter: {
 function isRate(limiter: object): boolean {
   // The value can be anything that a policy exports. The guard throws later if it is not a limiter.
   const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
-  return rule !== undefined && whyNot(rule) === undefined;
+  return rule?.logic !== undefined && whyNot(rule) === undefined;
 }
 
-const NO_RATE = 'A log cannot judge it: it is no limit of requests per window.';
+/** The algorithms whose limits a log can judge. */
+const JUDGED: readonly string[] = ['distinct', ...ALGORITHMS.map(({ name }) => name)];
 
-/** By algorithm: why a log cannot judge such a limit; undefined if it can. */
-const REASONS: Readonly<Record<Rule['machine'], string | undefined>> = {
-  bucket: undefined,
-  queue: NO_RATE,
-  window: undefined,
+const REASONS: Readonly<Record<string, string>> = {
   calendar: 'Limits by calendar are not judged.',
-  log: undefined,
-  distinct: undefined,
-  leases: 'A log cannot judge it: it limits requests in progress.',
-  claims: NO_RATE,
+  concurrency: 'A log cannot judge it: it limits requests in progress.',
   lock: 'Limits that lock callers are not judged.',
 };
 
 /** Why a log cannot judge a limiter with this rule; undefined if it can. */
 export function whyNot(rule: GuardLimiter['rule']): string | undefined {
-  return rule && Object.hasOwn(REASONS, rule.machine) ? REASONS[rule.machine] : NO_RATE;
+  const [algorithm = ''] = rule?.logic.declared(rule).algorithm.split(':') ?? [];
+  if (JUDGED.includes(algorithm)) return undefined;
+  return REASONS[algorithm] ?? 'A log cannot judge it: it is no limit of requests per window.';
 }

@@ -1,21 +1,12 @@
 /** Tries other limits, algorithms and bursts on the requests of a limiter. */
 
-import * as core from '@spillway/core';
 import { memoryStore, type RateAlgorithm, tokenBucket } from '@spillway/core';
 import { capacityOf, type Step } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
+import { ALGORITHMS } from './algorithms.js';
 import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report.js';
 import type { RateNumbers, Tally } from './tally.js';
 import type { Trace } from './trace.js';
-
-/** The algorithms that core exports as values: the default one, then the others by name. */
-const ALGORITHMS: readonly RateAlgorithm[] = Object.values(core)
-  .flatMap((value) => ('makeRule' in value ? value : []))
-  .sort((a, b) => rankOf(a).localeCompare(rankOf(b)));
-
-function rankOf(algorithm: RateAlgorithm): string {
-  return algorithm === tokenBucket ? '' : algorithm.name;
-}
 
 /** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
