@@ -239,7 +239,7 @@ interface CalendarState {
   forgiven: number | undefined;
 }
 
-/** Periods that begin this close are one: a clock may be off, or a renewal become known late. */
+/** Periods that begin at most this far apart count as one: clocks differ, and a renewal may become known late. */
 const SAME_US = 3_600_000_000;
 
 /**

@@ -58,7 +58,7 @@ export interface Upkeep<Held> {
   noteAnswers(steps: readonly Held[], answers: readonly AnswerBase[]): void;
   /** Call it when the store is back. Renews leases that it may have lost, and retries releases. */
   catchUp(): void;
-  /** Sends what is overdue. Called for each request: some platforms stop the timers of a request with it. */
+  /** Sends overdue renewals and retries. Called for each request: some platforms stop timers with a request. */
   keepUp(): void;
   /**
    * Releases all permits, and resends the steps that did not reach the store. Running claims expire with their leases

@@ -31,7 +31,7 @@ export class Memory implements SyncStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** Only in a `forgivingMemory`: the most entries with pauses and locks. Others: `maxEntries`. */
+  /** Only in a `forgivingMemory`: pauses and locks are added up to this size, other counts up to `maxEntries`. */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
   /** Undefined in a `forgivingMemory` and in a shared memory, whose values `idempotency()` creates. */

@@ -130,7 +130,7 @@ class ForwardedWatch {
   }
 }
 
-/** The number of proxies, if each added one entry. Undefined for other entries than addresses, or too many. */
+/** The number of proxies, if each added one entry. Undefined if an entry is no address, or if there are too many. */
 function hopsIn(value: string): number | undefined {
   let hops = 0;
   for (const address of forwardedAddresses(value)) {

@@ -39,7 +39,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     hasBegun = true;
     watcher.head(status, (name) => fieldOf(res, own, name));
   };
-  /** If a method throws before the head was sent, an error handler may send another response: records again. */
+  /** Calls a method. If it throws before the head was sent, records again: another response may follow. */
   const attempt = (method: Method, args: unknown[]): unknown => {
     try {
       return Reflect.apply(method, res, args);

@@ -312,7 +312,7 @@ function closes({ socket }: NodeResponse): boolean {
 
 const WAITING = Symbol('spillway.waiting');
 
-/** All callbacks of a socket share one listener, because Node warns of more than 10. Returns a canceler. */
+/** All callbacks of a socket share one listener: Node warns of more than 10. Returns a function that cancels. */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
   callback: () => void,

@@ -20,7 +20,7 @@ const OVERHEAD = 2 ** 10;
 /** How many late responses are written at once, except on Workers. After a failure, none for 1 s. */
 const LANES = 4;
 
-/** A response is written before its claim is marked as done, and must not expire before the claim. */
+/** How much longer than `keep` a response is kept: it is written before its claim is done, and must outlive it. */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 

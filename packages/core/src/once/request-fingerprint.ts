@@ -179,7 +179,7 @@ function digestText(digest: Uint8Array): string {
   return base64url(digest).slice(0, 22);
 }
 
-/** Neither a digest nor an error: the value has no comparable content, such as a Blob. */
+/** A value without comparable content, such as a Blob, has neither a digest nor an error. */
 export interface ValueDigest {
   readonly digest?: string;
   readonly error?: Error;

@@ -21,7 +21,7 @@ const RISING_GAIN = 0.25;
 const FALLING_GAIN = 0.1;
 /** The largest fraction. Some requests must pass, because otherwise the controller can't see when the load ends. */
 const MAX_FRACTION = 0.97;
-/** The most error: one long stall would make the integral too large. The least, of an idle event loop, is -1. */
+/** The largest error, because one long stall would make the integral too large. An idle event loop has -1. */
 const MAX_ERROR = 2;
 /** This long after the next reading was due, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;

@@ -11,7 +11,7 @@ const GOOD = 0.7;
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
-/** The level of an idle worker: at full utilization 28 s below 0 (Stripe: 3.5 samples, one every 8 s). */
+/** The level of an idle worker: 28 s of full utilization below 0 (Stripe: 3.5 samples, one every 8 s). */
 const REST_US = -28_000_000;
 export const LADDER_MEASURE_PERIOD_US = 1_000_000;
 /** This long after the next reading was due, the ladder returns to the level of an idle worker. */

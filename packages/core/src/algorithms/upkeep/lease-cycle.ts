@@ -122,7 +122,7 @@ export class LeaseCycle {
     await Promise.all(writing);
   }
 
-  /** Stops all. Returns the releases still to be sent; with `givesBack`, also those of held leases. */
+  /** Stops all renewals. Returns the releases still to be sent; with `givesBack`, also those of held leases. */
   endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
