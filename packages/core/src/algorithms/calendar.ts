@@ -394,6 +394,7 @@ class CalendarShelf
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
 
 export const calendarForm: TextForm<CalendarState> = {
+  copies: true,
   unused: unusedCalendar,
   read(text) {
     const [, label, ...digits] = FORM.exec(text) ?? [];

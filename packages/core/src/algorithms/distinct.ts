@@ -390,6 +390,7 @@ declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
 export const distinctForm: TextForm<DistinctState> = {
+  copies: true,
   unused: noItems,
   read(text) {
     let items: string | undefined;

@@ -419,6 +419,7 @@ class QueueShelf implements Shelf<QueueRule, QueueState> {
 const FORM = /^(\d+):(\d+)(?::(\d+)(?::(\d+):(\d+))?)?$/;
 
 export const queueForm: TextForm<QueueState> = {
+  copies: true,
   unused: noQueue,
   read(text) {
     const [us = 0, spanUs = 0, pauseUs = 0, num = 0, den = 0] = numbersOf(text, FORM);

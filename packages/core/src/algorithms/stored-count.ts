@@ -5,6 +5,8 @@ import type { Op, Step } from '../contract/store.js';
 
 /** The part of an algorithm that only stores of texts need. */
 export interface TextForm<State extends { dirty: boolean }> {
+  /** Whether a step that writes nothing must leave the state as it was, because it may convert it for its rule. */
+  readonly copies?: true;
   unused(): State;
   /** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
   read(text: string, rule: Rule): State;
@@ -21,7 +23,7 @@ export class StoredCount<State extends { dirty: boolean } = { dirty: boolean }> 
   /** See {@link TextForm.expiresUs}. Only valid if the count has changed. */
   expiresUs = 0;
   private readonly form: TextForm<State>;
-  private readonly state: State;
+  private state: State;
 
   constructor(form: TextForm<State>, text: string | undefined, rule: Rule) {
     this.form = form;
@@ -29,10 +31,12 @@ export class StoredCount<State extends { dirty: boolean } = { dirty: boolean }> 
   }
 
   step(step: Step, nowUs: number, charge: boolean): Answer {
-    const { form, state } = this;
+    const { form } = this;
+    const state = form.copies ? { ...this.state } : this.state;
     state.dirty = false;
     const answer = form.step(step, state, nowUs, charge);
     if (state.dirty) {
+      this.state = state;
       this.changed = true;
       this.expiresUs = step.op === 'reset' ? 0 : form.expiresUs(state, step.rule);
     }

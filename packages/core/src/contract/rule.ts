@@ -527,10 +527,7 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/**
- * For the option `overage`: returns a rule that also counts units beyond the limit of `rule`. Returns undefined if the
- * algorithm can't do that.
- */
+/** For `overage`: the rule that also counts units beyond the limit; undefined if the algorithm can't. */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };

@@ -47,10 +47,7 @@ export class Overflow {
   }
 }
 
-/**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The `put`
- * of a permit stays, because the permit's id shows that it belongs to the key.
- */
+/** A `put` or `reset` on a shared count becomes a `look`: another key may have charged. Permits have ids. */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
   const gives = op === 'reset' || (op === 'put' && rule.logic.merges);
