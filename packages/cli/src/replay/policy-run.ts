@@ -1,7 +1,7 @@
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
-import { limitersOf, numbersOf, type Policy } from './policy.js';
+import { limitersOf, numbersOf, type Policy, whyNot } from './policy.js';
 import { type OnDecision, Rehearsal } from './rehearsal.js';
 import { type JudgedLimiter, type PolicyReport, rangeOf, type UnjudgedLimiter } from './report.js';
 import { isRejection, type RateNumbers, Tally } from './tally.js';
@@ -138,7 +138,7 @@ export class PolicyRun {
     options: RunOptions,
   ): JudgedLimiter | UnjudgedLimiter {
     const judged = this.judged.get(name);
-    const why = judged ? tooShort(judged.numbers, options.wholeSeconds) : whyNot(rule);
+    const why = judged ? tooShort(judged.numbers, options.wholeSeconds) : (whyNot(rule) as string);
     if (mode === 'off') return { name, judged: false, why: "Its mode is 'off'." };
     if (why || !judged) return { name, judged: false, why };
     const { tally, numbers } = judged;
@@ -168,13 +168,6 @@ function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;
   return rule?.machine === 'distinct' ? 'it counts different things' : undefined;
-}
-
-function whyNot(rule: GuardLimiter['rule']): string {
-  if (rule?.machine === 'calendar') return 'Limits by calendar are not judged.';
-  if (rule?.machine === 'lock') return 'Limits that lock callers are not judged.';
-  if (rule?.machine === 'leases') return 'A log cannot judge it: it limits requests in progress.';
-  return 'A log cannot judge it: it is no limit of requests per window.';
 }
 
 function isDeclared({ policy, reason }: DecisionEvent, numbers: RateNumbers): boolean {

@@ -10,6 +10,7 @@ import {
 } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { UsageError } from '../usage-error.js';
+import { ALGORITHMS } from './algorithms.js';
 
 /** A limiter, a list of limiters, or a guard of `createGuard`. */
 export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
@@ -66,5 +67,21 @@ export function numbersOf(limiter: {
 function isRate(limiter: object): boolean {
   // The value can be anything that a policy exports. The guard throws later if it is not a limiter.
   const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
-  return rule !== undefined && ['bucket', 'window', 'log', 'distinct'].includes(rule.machine);
+  return rule?.logic !== undefined && whyNot(rule) === undefined;
+}
+
+/** The algorithms whose limits a log can judge. */
+const JUDGED: readonly string[] = ['distinct', ...ALGORITHMS.map(({ name }) => name)];
+
+const REASONS: Readonly<Record<string, string>> = {
+  calendar: 'Limits by calendar are not judged.',
+  concurrency: 'A log cannot judge it: it limits requests in progress.',
+  lock: 'Limits that lock callers are not judged.',
+};
+
+/** Why a log cannot judge a limiter with this rule; undefined if it can. */
+export function whyNot(rule: GuardLimiter['rule']): string | undefined {
+  const [algorithm = ''] = rule?.logic.declared(rule).algorithm.split(':') ?? [];
+  if (JUDGED.includes(algorithm)) return undefined;
+  return REASONS[algorithm] ?? 'A log cannot judge it: it is no limit of requests per window.';
 }

@@ -1,27 +1,13 @@
 /** Tries other limits, algorithms and bursts on the requests of a limiter. */
 
-import {
-  type Algorithm,
-  fixedWindow,
-  memoryStore,
-  type RateAlgorithm,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@spillway/core';
+import { memoryStore, type RateAlgorithm, tokenBucket } from '@spillway/core';
 import { capacityOf, type Step } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
+import { ALGORITHMS } from './algorithms.js';
 import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report.js';
 import type { RateNumbers, Tally } from './tally.js';
 import type { Trace } from './trace.js';
 
-const BY_NAME: Readonly<Record<Algorithm, RateAlgorithm>> = {
-  'token-bucket': tokenBucket,
-  'fixed-window': fixedWindow,
-  'sliding-window-counter': slidingWindow,
-  'sliding-window-log': slidingLog,
-};
-const ALGORITHMS = Object.values(BY_NAME);
 /** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
 /** The upper ends of the rows of `use`, in percent of the limit. The picture shows each row as a bar. */

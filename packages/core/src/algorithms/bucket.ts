@@ -9,16 +9,14 @@ import type {
   BucketRule,
   Machine,
   QueueRule,
-  Rule,
   Shelf,
   ShelfStep,
   Tolerance,
 } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { givenBack, unitsOf } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
-import { numbersOf, type StoredCount, unknownFormat } from './stored-count.js';
+import { numbersOf, type TextForm, unknownFormat } from './stored-count.js';
 
 export const bucketMachine: Machine = {
   same: (rule: BucketRule, other: BucketRule) => sameNumbers(rule, other),
@@ -66,10 +64,7 @@ export function bucketCode({ tolUs, tolNum }: Tolerance, den: number): string {
   return `b${tolUs.toString(36)}${fraction}`;
 }
 
-/**
- * The longest time that a bucket may take to fill: 2^51 us, 71 years. This bound keeps every instant of a rule below
- * 2^53.
- */
+/** The longest time to fill a bucket: 71 years. It keeps every instant of a rule below 2^53. */
 export const MAX_TOLERANCE_US: number = 2 ** 51;
 
 export function bucketNumbers(
@@ -115,9 +110,7 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
   return mulAddDiv(us, den, num, period);
 }
 
-/**
- * The numbers of a decision about `cost` units. `waitUs` is how long a taker may wait for units that have not refilled.
- */
+/** `waitUs` is how long a taker may wait for units that have not refilled. */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,
@@ -191,10 +184,7 @@ export function restOfBucket(
   return { atUs: us, num: num - rest + (borrows ? den : 0), units: units - given };
 }
 
-/**
- * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If that is in the past, the bucket is
- * full.
- */
+/** The bucket is full again at `tatUs + tatNum / rule.den`; if that is in the past, it is full. */
 export interface BucketState {
   tatUs: number;
   tatNum: number;
@@ -263,18 +253,12 @@ function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): Buck
   return forgiven ? { ...answer, forgiven } : answer;
 }
 
-/**
- * Whether a step may change the stored state. A `reset` may; a `look`, another step of cost 0, and a `put` that gives
- * nothing back may not. `allowed` is the result of {@link stepBucket}.
- */
+/** `allowed`: see {@link stepBucket}. A `reset` may; a `look`, a cost of 0 and a `put` of nothing may not. */
 function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/**
- * If the clock went back, the bucket may look emptier than burst and debt allow. Then sets it to the emptiest state
- * that they allow.
- */
+/** If the clock went back, sets the bucket to the emptiest state that burst and debt allow. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;
@@ -284,10 +268,7 @@ function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   }
 }
 
-/**
- * Gives back the cost of a grant, except the part that has refilled since. If the bucket was full in between, nothing
- * is given back.
- */
+/** Gives back what has not refilled since; nothing if the bucket was full in between. */
 function putBucket(
   rule: BucketRule,
   state: BucketState,
@@ -442,36 +423,20 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
-export function readBucket(text: string | undefined, rule: Rule): StoredCount {
-  const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
-  if (tatNum >= (rule as BucketRule).den) throw unknownFormat();
-  return new StoredBucket({ tatUs, tatNum, forgiven: undefined });
-}
-
-class StoredBucket implements StoredCount {
-  changed = false;
-  private readonly state: BucketState;
-
-  constructor(state: BucketState) {
-    this.state = state;
-  }
-
-  get expiresUs(): number {
-    return this.state.tatUs + (this.state.tatNum > 0 ? 1 : 0);
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): BucketAnswer {
-    const { state } = this;
+export const bucketForm: TextForm<BucketState & { dirty: boolean }> = {
+  unused: () => ({ dirty: false, tatUs: 0, tatNum: 0, forgiven: undefined }),
+  read(text, { den }: BucketRule) {
+    const [tatUs = 0, tatNum = 0] = numbersOf(text, FORM);
+    if (tatNum >= den) throw unknownFormat();
+    return { dirty: false, tatUs, tatNum, forgiven: undefined };
+  },
+  step(ask: Ask<BucketRule>, state, nowUs, charge) {
     const { tatUs, tatNum } = state;
-    const ask = step as Ask<BucketRule>;
     const allowed = stepBucket(ask, state, nowUs, charge);
     const differs = state.tatUs !== tatUs || state.tatNum !== tatNum;
-    if (ask.op === 'reset' || (differs && mayWrite(ask, allowed))) this.changed = true;
+    state.dirty = ask.op === 'reset' || (differs && mayWrite(ask, allowed));
     return bucketAnswer(state, nowUs, allowed);
-  }
-
-  text(): string {
-    const { tatUs, tatNum } = this.state;
-    return tatNum === 0 ? `${tatUs}` : `${tatUs}:${tatNum}`;
-  }
-}
+  },
+  expiresUs: ({ tatUs, tatNum }) => tatUs + (tatNum > 0 ? 1 : 0),
+  text: ({ tatUs, tatNum }) => (tatNum === 0 ? `${tatUs}` : `${tatUs}:${tatNum}`),
+};

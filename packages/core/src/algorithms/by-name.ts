@@ -14,17 +14,17 @@ import type {
   Rule,
 } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { bucketMachine, readBucket } from './bucket.js';
-import { calendarMachine, readCalendar } from './calendar.js';
-import { claimsMachine, readClaim } from './claims.js';
-import { distinctMachine, readDistinct } from './distinct.js';
-import { leasesMachine, readLeases } from './leases.js';
-import { lockMachine, readLock } from './lock.js';
-import { logMachine, readLog } from './log/log.js';
-import { queueMachine, readQueue } from './queue.js';
-import type { StoredCount } from './stored-count.js';
+import { bucketForm, bucketMachine } from './bucket.js';
+import { calendarForm, calendarMachine } from './calendar.js';
+import { claimsForm, claimsMachine } from './claims.js';
+import { distinctForm, distinctMachine } from './distinct.js';
+import { leasesForm, leasesMachine } from './leases.js';
+import { lockForm, lockMachine } from './lock.js';
+import { logForm, logMachine } from './log/log.js';
+import { queueForm, queueMachine } from './queue.js';
+import { StoredCount, type TextForm } from './stored-count.js';
 import { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './values.js';
-import { readWindow, windowMachine } from './window.js';
+import { windowForm, windowMachine } from './window.js';
 
 type ByName<Value> = Readonly<Record<Rule['machine'], Value>>;
 
@@ -53,16 +53,16 @@ const MACHINES: ByName<Machine> = {
   lock: lockMachine,
 };
 
-const READERS: ByName<(text: string | undefined, rule: Rule) => StoredCount> = {
-  bucket: readBucket,
-  queue: readQueue,
-  window: readWindow,
-  calendar: readCalendar,
-  log: readLog,
-  distinct: readDistinct,
-  leases: readLeases,
-  claims: readClaim,
-  lock: readLock,
+const FORMS: ByName<TextForm<{ dirty: boolean }>> = {
+  bucket: bucketForm,
+  queue: queueForm,
+  window: windowForm,
+  calendar: calendarForm,
+  log: logForm,
+  distinct: distinctForm,
+  leases: leasesForm,
+  claims: claimsForm,
+  lock: lockForm,
 };
 
 const RATES: Readonly<Record<Algorithm, RateAlgorithm>> = {
@@ -122,7 +122,7 @@ export interface StateText {
 
 /** Reads a count with the algorithm of `rule`. For a `reset` the text is ignored, because it may be invalid. */
 export function readCount({ rule, op }: Step, text: string | undefined): StoredCount {
-  return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
+  return new StoredCount(FORMS[rule.machine], op === 'reset' ? undefined : text, rule);
 }
 
 export function stateOf(count: StoredCount, nowUs: number): StateText | undefined {

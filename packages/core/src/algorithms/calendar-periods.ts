@@ -176,10 +176,7 @@ function nth(own: Period, at: number): Period {
 
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
-/**
- * The periods of a key whose billing period is unknown. They start at 0, so they never replace a stored period before
- * its end.
- */
+/** The periods start at 0, so they never replace a stored period before its end. */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;
   const current = { label: 'unknown', startUs: 0, endUs };

@@ -6,7 +6,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { encodeText } from '../base/encode-name.js';
 import { mustBe } from '../base/errors.js';
-import { environment, isThenable } from '../base/host.js';
+import { environment, orElse } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
@@ -21,7 +21,6 @@ import type {
   Shelf,
   ShelfStep,
 } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import {
   BILLING,
   calendarNamed,
@@ -29,10 +28,10 @@ import {
   type Unit,
   zoneCalendar,
 } from './calendar-periods.js';
-import { ratePolicy } from './decide.js';
-import { givenBack, unitsOf } from './receipt.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';
+import { measureWindowed, partOf, ratePolicy } from './decide.js';
+import { refund, unitsOf } from './receipt.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
 
 /** Options of {@link calendar}. */
 export interface CalendarOptions {
@@ -86,15 +85,6 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
-/** Replaces a missing period by null, because undefined would mean that the app's function failed. */
-function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
-  return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
-}
-
-function settledNow<Own>(own: Own): Own {
-  return own ?? (null as Own);
-}
-
 type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
 
 class Window<Raw> implements CalendarWindow<Raw> {
@@ -103,7 +93,8 @@ class Window<Raw> implements CalendarWindow<Raw> {
 
   constructor(own: CalendarWindow['calendar'], periodOf: CalendarWindow<Raw>['periodOf']) {
     this.calendar = own;
-    this.periodOf = periodOf && ((request) => settled(periodOf(request)));
+    // Null, because undefined would mean that the app's function failed.
+    this.periodOf = periodOf && ((request) => orElse(periodOf(request), null as never));
   }
 
   makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {
@@ -117,9 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/**
- * The `notices` objects for which NODE_ENV was already read. Reading it for each step would take longer than the step.
- */
+/** Reading NODE_ENV for each step would take longer than the step, so it is read once per `notices`. */
 const checked = new WeakSet<object>();
 
 function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {
@@ -157,10 +146,7 @@ export const calendarMachine: Machine = {
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
   // Reduces the limit, because a period of the calendar can't be extended like other windows.
-  share: (rule: CalendarRule, share) => ({
-    ...rule,
-    limit: Math.max(1, Math.floor(rule.limit * share)),
-  }),
+  share: (rule: CalendarRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   soften: (rule: CalendarRule) => ({ ...rule, limit: MOST_COUNTED }),
   policy: (name, { limit, calendar }: CalendarRule) =>
     ratePolicy(name, { limit, windowUs: lengthOf(calendar) }),
@@ -229,10 +215,7 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
   return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar };
 }
 
-/**
- * The highest count. The Redis script replies with twice the count, plus 0 or 1, and ioredis parses integers above
- * 2^53 - 58 wrong.
- */
+/** The highest count. Redis replies with twice the count, and ioredis parses integers above 2^53 - 58 wrong. */
 export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
@@ -244,13 +227,7 @@ function lengthOf({ name }: Calendar): number {
 }
 
 function measureCalendar({ limit }: CalendarRule, answer: CalendarAnswer, cost: number): Numbers {
-  const { nowUs, endUs, current } = answer;
-  const remaining = Math.max(0, limit - current);
-  const leftMs = (endUs - nowUs) / 1000;
-  let retryAfterMs = 0;
-  if (cost > limit) retryAfterMs = Infinity;
-  else if (cost > 0 && cost + current > limit) retryAfterMs = leftMs;
-  return { used: current, remaining, retryAfterMs, resetMs: current > 0 ? leftMs : 0 };
+  return measureWindowed(limit, answer.current, cost, (answer.endUs - answer.nowUs) / 1000);
 }
 
 interface CalendarState {
@@ -262,10 +239,7 @@ interface CalendarState {
   forgiven: number | undefined;
 }
 
-/**
- * If two periods begin at most this far apart, they count as one, because an app's clock may be off, or the app may
- * learn of a renewal late.
- */
+/** Periods that begin at most this far apart count as one: clocks differ, and a renewal may become known late. */
 const SAME_US = 3_600_000_000;
 
 /**
@@ -291,6 +265,11 @@ function unusedCalendar(): CalendarState {
   return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0, forgiven: undefined };
 }
 
+function calendarAnswer(state: CalendarState, nowUs: number, allowed: boolean): CalendarAnswer {
+  const { startUs, endUs, current, forgiven } = state;
+  return { allowed, nowUs, startUs, endUs, current, forgiven };
+}
+
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
 function stepCalendar(
   ask: CalendarAsk,
@@ -310,12 +289,7 @@ function stepCalendar(
   if (op === 'put') {
     // True if the grant was charged in this period, or while the period was unknown.
     const isOwn = receipt?.atUs === 0 || receipt?.atUs === state.startUs;
-    if (!isOwn || state.current === 0) return false;
-    const units = givenBack(cost, receipt);
-    if (units === 0) return false;
-    state.current = Math.max(0, state.current - units);
-    state.dirty = true;
-    return true;
+    return isOwn && refund(state, cost, receipt);
   }
   if (cost === 0) return true;
 
@@ -371,24 +345,12 @@ type CalendarEntry = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven
 
 const UNUSED: CalendarEntry = { startUs: 0, expiresUs: 0, current: 0 };
 
-class CalendarShelf implements Shelf<CalendarRule, CalendarEntry> {
-  readonly grows = false;
-  private readonly states = new KeyedStates<CalendarEntry>();
+class CalendarShelf
+  extends KeyedShelf<CalendarRule, CalendarEntry>
+  implements Shelf<CalendarRule, CalendarEntry>
+{
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
-
-  get size(): number {
-    return this.states.size;
-  }
-
-  find({ limiter, rule, key }: Ask<CalendarRule>): CalendarEntry | undefined {
-    return this.states.get(limiter, rule.code, key);
-  }
-
-  stepStored(ask: Ask<CalendarRule>, nowUs: number, charge: boolean): CalendarAnswer | undefined {
-    const count = this.find(ask);
-    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
-  }
 
   step(step: ShelfStep<CalendarRule, CalendarEntry>): CalendarAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
@@ -404,31 +366,26 @@ class CalendarShelf implements Shelf<CalendarRule, CalendarEntry> {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }
     const allowed = stepCalendar(ask, state, nowUs, charge);
-    const { startUs, endUs, current, forgiven } = state;
     if (state.dirty) this.keep(ask, count, state);
-    return { allowed, nowUs, startUs, endUs, current, forgiven };
+    return calendarAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
     return endUs;
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, () => undefined);
-  }
-
   private keep(
-    { op, limiter, rule, key }: Ask<CalendarRule>,
+    ask: Ask<CalendarRule>,
     stored: CalendarEntry | undefined,
     { startUs, endUs, current }: CalendarState,
   ): void {
-    if (op === 'reset') this.states.delete(limiter, rule.code, key);
+    if (ask.op === 'reset') this.delete(ask);
     else if (stored) {
       stored.startUs = startUs;
       stored.expiresUs = endUs;
       stored.current = current;
     } else {
-      this.states.set(limiter, rule.code, key, { startUs, expiresUs: endUs, current });
+      this.set(ask, { startUs, expiresUs: endUs, current });
     }
   }
 }
@@ -436,44 +393,17 @@ class CalendarShelf implements Shelf<CalendarRule, CalendarEntry> {
 /** The label may contain spaces and line separators. */
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
 
-export function readCalendar(text: string | undefined): StoredCount {
-  return new StoredCalendar(text === undefined ? unusedCalendar() : calendarOf(text));
-}
-
-function calendarOf(text: string): CalendarState {
-  const match = FORM.exec(text);
-  if (!match) throw unknownFormat();
-  const [, label = ''] = match;
-  const [startUs = 0, endUs = 0, current = 0] = match
-    .slice(2)
-    .map((part) => wholeNumber(Number(part)));
-  return { dirty: false, label, startUs, endUs, current, forgiven: undefined };
-}
-
-class StoredCalendar implements StoredCount {
-  changed = false;
-  expiresUs = 0;
-  private state: CalendarState;
-
-  constructor(state: CalendarState) {
-    this.state = state;
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): CalendarAnswer {
-    // A copy, because a step that charges nothing must not move the count to another period.
-    const state = { ...this.state, dirty: false };
-    const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
-    const { dirty, startUs, endUs, current, forgiven } = state;
-    if (dirty) {
-      this.state = state;
-      this.changed = true;
-      this.expiresUs = step.op === 'reset' ? 0 : endUs;
-    }
-    return { allowed, nowUs, startUs, endUs, current, forgiven };
-  }
-
-  text(): string {
-    const { label, startUs, endUs, current } = this.state;
-    return `${label} ${startUs} ${endUs} ${current}`;
-  }
-}
+export const calendarForm: TextForm<CalendarState> = {
+  copies: true,
+  unused: unusedCalendar,
+  read(text) {
+    const [, label, ...digits] = FORM.exec(text) ?? [];
+    if (label === undefined) throw unknownFormat();
+    const [startUs = 0, endUs = 0, current = 0] = digits.map((part) => wholeNumber(Number(part)));
+    return { ...unusedCalendar(), label, startUs, endUs, current };
+  },
+  step: (ask: Ask<CalendarRule>, state, nowUs, charge) =>
+    calendarAnswer(state, nowUs, stepCalendar(ask, state, nowUs, charge)),
+  expiresUs: ({ endUs }) => endUs,
+  text: ({ label, startUs, endUs, current }) => `${label} ${startUs} ${endUs} ${current}`,
+};

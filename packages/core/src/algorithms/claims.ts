@@ -12,10 +12,9 @@ import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js'
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { ClaimsAnswer, ClaimsRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import { MAX_LEASE_US } from './leases.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
 import { permitUpkeep } from './upkeep/permits.js';
 
 export const claimsMachine: Machine = {
@@ -113,9 +112,7 @@ function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
   return { used, remaining: 1 - used, retryAfterMs: allowed ? 0 : waitMs, resetMs };
 }
 
-/**
- * The longest time that a done claim stays stored: 400 days. If more than this is left of a claim, the clock went back.
- */
+/** 400 days. If more than this is left of a done claim, the clock went back. */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 
 type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note'>;
@@ -174,25 +171,15 @@ function view(rule: ClaimsRule, stored: ClaimState, nowUs: number): ClaimState {
 
 type ClaimEntry = ClaimState & Expiring;
 
-/**
- * A longer name is stored as two fingerprints. With only one fingerprint, two claims could share a name, and one
- * request would get the response of the other.
- */
+/** A longer name is stored as two fingerprints: with one, a request could get the response of another. */
 const LONGEST_NAME = 128;
 
-class ClaimShelf implements Shelf<ClaimsRule, ClaimEntry> {
-  readonly grows = false;
+class ClaimShelf
+  extends KeyedShelf<ClaimsRule, ClaimEntry>
+  implements Shelf<ClaimsRule, ClaimEntry>
+{
   readonly alone = true;
-  private readonly states = new KeyedStates<ClaimEntry>();
   private seeds: readonly [Fingerprint, Fingerprint] | undefined;
-
-  get size(): number {
-    return this.states.size;
-  }
-
-  find(ask: Ask<ClaimsRule>): ClaimEntry | undefined {
-    return this.states.get(ask.limiter, ask.rule.code, this.claimNameOf(ask));
-  }
 
   step({ ask, nowUs, charge, count = FREE }: ShelfStep<ClaimsRule, ClaimState>): ClaimsAnswer {
     const { answer, dirty } = stepClaim(ask, count, nowUs, charge);
@@ -204,22 +191,13 @@ class ClaimShelf implements Shelf<ClaimsRule, ClaimEntry> {
     return endsUs;
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, () => undefined);
-  }
-
   private storeClaim(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
-    const { limiter, rule } = ask;
-    const name = this.claimNameOf(ask);
-    if (state === 'free') this.states.delete(limiter, rule.code, name);
-    else {
-      const kept = { state, owner, endsUs, note, expiresUs: endsUs };
-      this.states.set(limiter, rule.code, name, kept);
-    }
+    if (state === 'free') this.delete(ask);
+    else this.set(ask, { state, owner, endsUs, note, expiresUs: endsUs });
   }
 
   /** Before it is shortened, the name starts with the key's length, so no other key and id give the same name. */
-  private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
+  protected override nameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;
     this.seeds ??= [randomSeed(), randomSeed()];
@@ -230,9 +208,20 @@ class ClaimShelf implements Shelf<ClaimsRule, ClaimEntry> {
 
 const FORM = /^(\d{1,16})(?:r([\w-]{16})|d([\w-]{16})([\x20-\x7e]{0,256}))$/;
 
-export function readClaim(text: string | undefined): StoredCount {
-  return new StoredClaim(text === undefined ? FREE : claimOf(text));
-}
+export const claimsForm: TextForm<{ claim: ClaimState; dirty: boolean }> = {
+  unused: () => ({ claim: FREE, dirty: false }),
+  read: (text) => ({ claim: claimOf(text), dirty: false }),
+  step(ask: Ask<ClaimsRule>, stored, nowUs, charge) {
+    const { answer, dirty } = stepClaim(ask, stored.claim, nowUs, charge);
+    if (dirty) stored.claim = answer;
+    stored.dirty = dirty;
+    return answer;
+  },
+  expiresUs: ({ claim }) => claim.endsUs,
+  text({ claim: { state, owner, endsUs, note } }) {
+    return `${endsUs}${state === 'done' ? 'd' : 'r'}${owner}${note}`;
+  },
+};
 
 function claimOf(text: string): ClaimState {
   const [, end, runner, doer, note = ''] = FORM.exec(text) ?? [];
@@ -240,31 +229,4 @@ function claimOf(text: string): ClaimState {
   if (runner) return { state: 'running', owner: runner, endsUs, note: '' };
   if (doer) return { state: 'done', owner: doer, endsUs, note };
   throw unknownFormat();
-}
-
-class StoredClaim implements StoredCount {
-  changed = false;
-  private state: ClaimState;
-
-  constructor(state: ClaimState) {
-    this.state = state;
-  }
-
-  get expiresUs(): number {
-    return this.state.endsUs;
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): ClaimsAnswer {
-    const { answer, dirty } = stepClaim(step as Ask<ClaimsRule>, this.state, nowUs, charge);
-    if (dirty) {
-      this.state = answer;
-      this.changed = true;
-    }
-    return answer;
-  }
-
-  text(): string {
-    const { state, owner, endsUs, note } = this.state;
-    return `${endsUs}${state === 'done' ? 'd' : 'r'}${owner}${note}`;
-  }
 }

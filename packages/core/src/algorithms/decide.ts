@@ -20,6 +20,29 @@ export function ratePolicy(
   return { name, unit: 'requests', limit, windowMs: windowUs / 1000, burst };
 }
 
+/** A process's share of a limit, which can't be 0. */
+export function partOf(limit: number, share: number): number {
+  return Math.max(1, Math.floor(limit * share));
+}
+
+/** The numbers of a window that ends in `leftMs`, or of a lock that does. */
+export function measureWindowed(
+  limit: number,
+  current: number,
+  cost: number,
+  leftMs: number,
+  isLocked = false,
+): Numbers {
+  const left = isLocked ? 0 : Math.max(0, limit - current);
+  const waitMs = cost > left ? leftMs : 0;
+  return {
+    used: current,
+    remaining: left,
+    retryAfterMs: cost > limit ? Infinity : waitMs,
+    resetMs: isLocked || current > 0 ? leftMs : 0,
+  };
+}
+
 /**
  * The decision about a step, from the store's answer. A rejection by the limit has the given `reason`, or `never` if
  * the cost can never pass.

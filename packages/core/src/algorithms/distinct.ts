@@ -9,25 +9,23 @@
 
 import { checkCallback } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
-import { isThenable } from '../base/host.js';
+import { orElse } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type {
   DistinctAlgorithm,
   DistinctRule,
-  Items,
   LogAnswer,
   Machine,
   Shelf,
   ShelfStep,
 } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
 import { fingerprintsOf, MAX_ITEMS_PER_STEP, UNKNOWN } from './distinct-items.js';
 import { givenBack } from './receipt.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { type StoredCount, unknownFormat } from './stored-count.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { type TextForm, unknownFormat } from './stored-count.js';
 
 /** The highest limit. Each step reads and writes all items of its key, 23 bytes each. */
 const MAX_LIMIT = 10_000;
@@ -64,7 +62,8 @@ export function distinct<Raw = unknown>(
   return {
     name: 'distinct',
     maxLimit: MAX_LIMIT,
-    itemOf: itemOf && ((request) => settled(itemOf(request))),
+    // An empty list, because undefined would mean that the app's function failed.
+    itemOf: itemOf && ((request) => orElse(itemOf(request), [])),
     makeRule(limit, windowUs, _burst, _anchor, { cost } = {}) {
       if (cost !== undefined) {
         throw mustBe('cost', 'left out for distinct', cost, 'SPW_COST_INVALID');
@@ -73,15 +72,6 @@ export function distinct<Raw = unknown>(
       throw mustBe('limit', 'at most 10,000 for distinct', limit, 'SPW_LIMIT_INVALID');
     },
   };
-}
-
-/** Replaces missing items by an empty list, because undefined would mean that the app's function failed. */
-function settled(own: Items | PromiseLike<Items>): Items | PromiseLike<Items> {
-  return isThenable(own) ? (own as PromiseLike<Items>).then(settledNow) : settledNow(own as Items);
-}
-
-function settledNow(own: Items): Items {
-  return own ?? [];
 }
 
 export const distinctMachine: Machine = {
@@ -165,6 +155,11 @@ interface DistinctState {
 
 function noItems(): DistinctState {
   return { dirty: false, items: '', used: 0, freesUs: -1, lastUs: 0 };
+}
+
+function distinctAnswer(state: DistinctState, nowUs: number, allowed: boolean): LogAnswer {
+  const { used, freesUs, lastUs } = state;
+  return { allowed, nowUs, used, freesUs, lastUs };
 }
 
 /**
@@ -272,10 +267,7 @@ function withItems(
   return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/**
- * Removes up to `most` of the items at `places`. It removes only items that the grant at `us` added and that no other
- * request has repeated.
- */
+/** Removes up to `most` items that the grant at `us` added and no other request has repeated. */
 function without(list: string, places: readonly number[], us: number, most: number): string {
   const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
   return edited(list, own.slice(0, most), false);
@@ -346,18 +338,16 @@ interface DistinctEntry extends Expiring {
   items: string;
 }
 
-class DistinctShelf implements Shelf<DistinctRule, DistinctEntry> {
-  readonly grows = true;
-  private readonly states = new KeyedStates<DistinctEntry>();
+class DistinctShelf
+  extends KeyedShelf<DistinctRule, DistinctEntry>
+  implements Shelf<DistinctRule, DistinctEntry>
+{
+  override readonly grows = true;
   private characters = 0;
   private readonly working = noItems();
 
-  get size(): number {
+  override get size(): number {
     return this.characters / WIDTH;
-  }
-
-  find({ limiter, rule, key }: Ask<DistinctRule>): DistinctEntry | undefined {
-    return this.states.get(limiter, rule.code, key);
   }
 
   step(step: ShelfStep<DistinctRule, DistinctEntry>): LogAnswer {
@@ -367,34 +357,31 @@ class DistinctShelf implements Shelf<DistinctRule, DistinctEntry> {
     // A shared count may grow too. With room for only one item, it would reject nearly all its keys.
     const grows = mayGrow || 'other' in step;
     const allowed = stepDistinct(ask, state, nowUs, charge, grows);
-    const { used, freesUs, lastUs } = state;
-    if (state.dirty) this.keep(ask, count, state.items, lastUs + ask.rule.windowUs);
-    return { allowed, nowUs, used, freesUs, lastUs };
+    if (state.dirty) this.keep(ask, count, state.items, state.lastUs + ask.rule.windowUs);
+    return distinctAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs({ windowUs }: DistinctRule, { lastUs }: LogAnswer): number {
     return lastUs + windowUs;
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, ({ items }) => {
-      this.characters -= items.length;
-    });
+  protected override evicted({ items }: DistinctEntry): void {
+    this.characters -= items.length;
   }
 
   private keep(
-    { limiter, rule, key }: Ask<DistinctRule>,
+    ask: Ask<DistinctRule>,
     stored: DistinctEntry | undefined,
     items: string,
     expiresUs: number,
   ): void {
     this.characters += items.length - (stored?.items.length ?? 0);
-    if (items === '') this.states.delete(limiter, rule.code, key);
+    if (items === '') this.delete(ask);
     else if (stored) {
       stored.items = items;
       stored.expiresUs = expiresUs;
     } else {
-      this.states.set(limiter, rule.code, key, { items, expiresUs });
+      this.set(ask, { items, expiresUs });
     }
   }
 }
@@ -402,44 +389,21 @@ class DistinctShelf implements Shelf<DistinctRule, DistinctEntry> {
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-export function readDistinct(text: string | undefined): StoredCount {
-  return new StoredDistinct(text === undefined ? '' : itemsIn(text));
-}
-
-function itemsIn(text: string): string {
-  let items: string | undefined;
-  try {
-    if (text.startsWith('1')) items = atob(text.slice(1));
-  } catch {
-    // The text is not base64.
-  }
-  if (!items || items.length % WIDTH > 0) throw unknownFormat();
-  return items;
-}
-
-class StoredDistinct implements StoredCount {
-  changed = false;
-  expiresUs = 0;
-  private state: DistinctState;
-
-  constructor(items: string) {
-    this.state = { ...noItems(), items };
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): LogAnswer {
-    const state = { ...this.state };
-    const ask = step as Ask<DistinctRule>;
-    const allowed = stepDistinct(ask, state, nowUs, charge);
-    const { dirty, used, freesUs, lastUs } = state;
-    if (dirty) {
-      this.state = state;
-      this.changed = true;
-      this.expiresUs = used > 0 ? lastUs + ask.rule.windowUs : 0;
+export const distinctForm: TextForm<DistinctState> = {
+  copies: true,
+  unused: noItems,
+  read(text) {
+    let items: string | undefined;
+    try {
+      if (text.startsWith('1')) items = atob(text.slice(1));
+    } catch {
+      // The text is not base64.
     }
-    return { allowed, nowUs, used, freesUs, lastUs };
-  }
-
-  text(): string {
-    return `1${btoa(this.state.items)}`;
-  }
-}
+    if (!items || items.length % WIDTH > 0) throw unknownFormat();
+    return { ...noItems(), items };
+  },
+  step: (ask: Ask<DistinctRule>, state, nowUs, charge) =>
+    distinctAnswer(state, nowUs, stepDistinct(ask, state, nowUs, charge)),
+  expiresUs: ({ used, lastUs }, { windowUs }: DistinctRule) => (used > 0 ? lastUs + windowUs : 0),
+  text: ({ items }) => `1${btoa(items)}`,
+};

@@ -1,10 +1,7 @@
 import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/**
- * The most rules for each limiter. If plans produce more, a new rule replaces the second oldest. The oldest is the
- * declared rule, and stays.
- */
+/** The most rules of a limiter. The oldest, which is declared, stays; a new one replaces the second oldest. */
 export const MAX_CODES = 64;
 
 /** The most limiters; a new one replaces the oldest. Apps have few limiters, because names are constants in code. */

@@ -8,9 +8,9 @@
 import type { Ask, Lease } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { LeasesAnswer, LeasesRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { isWritten, type StoredCount, unknownFormat, wholeNumber } from './stored-count.js';
+import { partOf } from './decide.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { isWritten, type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
 import { permitUpkeep } from './upkeep/permits.js';
 
 export const leasesMachine: Machine = {
@@ -19,8 +19,8 @@ export const leasesMachine: Machine = {
     rule.open === other.open && rule.leaseUs === other.leaseUs,
   capacity: ({ limit }: LeasesRule) => limit,
   share(rule: LeasesRule, share): LeasesRule {
-    const part = (permits: number) => Math.max(1, Math.floor(permits * share));
-    return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
+    const open = Math.min(rule.open, partOf(rule.open, share));
+    return { ...rule, limit: partOf(rule.limit, share), open };
   },
   policy: (name, { limit }: LeasesRule) => ({
     name,
@@ -53,10 +53,7 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
   return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
 }
 
-/**
- * The numbers of a decision. `resetMs`, and the `retryAfterMs` of a rejection, are NaN, because nobody knows when the
- * running requests end.
- */
+/** `resetMs`, and `retryAfterMs` of a rejection, are NaN: nobody knows when the running requests end. */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {
@@ -176,18 +173,19 @@ type LeasesEntry = LeasesState & Expiring;
 
 const NOBODY = { used: 0, critical: 0 };
 
-class LeaseShelf implements Shelf<LeasesRule, LeasesEntry> {
-  readonly grows = false;
-  private readonly states = new KeyedStates<LeasesEntry>();
+class LeaseShelf
+  extends KeyedShelf<LeasesRule, LeasesEntry>
+  implements Shelf<LeasesRule, LeasesEntry>
+{
   private kept = 0;
 
-  get size(): number {
+  override get size(): number {
     return this.kept;
   }
 
   /** Finds the permits of a key, and removes the expired ones. */
-  find({ limiter, rule, key }: Ask<LeasesRule>, nowUs: number): LeasesEntry | undefined {
-    const state = this.states.get(limiter, rule.code, key);
+  override find(ask: Ask<LeasesRule>, nowUs: number): LeasesEntry | undefined {
+    const state = super.find(ask, nowUs);
     if (state) {
       const before = state.held.size;
       expire(state, nowUs);
@@ -201,7 +199,6 @@ class LeaseShelf implements Shelf<LeasesRule, LeasesEntry> {
   }
 
   step({ ask, nowUs, charge, count, other }: ShelfStep<LeasesRule, LeasesEntry>): LeasesAnswer {
-    const { limiter, key, rule } = ask;
     const beside = other ? { used: other.held.size, critical: other.critical } : NOBODY;
     const state = count ?? { ...noLeases(), expiresUs: 0 };
     const before = state.held.size;
@@ -209,8 +206,8 @@ class LeaseShelf implements Shelf<LeasesRule, LeasesEntry> {
     const { size } = state.held;
     state.expiresUs = state.maxEndUs;
     this.kept += size - before;
-    if (size === 0) this.states.delete(limiter, rule.code, key);
-    else if (!count) this.states.set(limiter, rule.code, key, state);
+    if (size === 0) this.delete(ask);
+    else if (!count) this.set(ask, state);
     const critical = state.critical + beside.critical;
     return { allowed, nowUs, used: size + beside.used, critical };
   }
@@ -219,16 +216,35 @@ class LeaseShelf implements Shelf<LeasesRule, LeasesEntry> {
     return nowUs + leaseUs;
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, ({ held }) => {
-      this.kept -= held.size;
-    });
+  protected override evicted({ held }: LeasesEntry): void {
+    this.kept -= held.size;
   }
 }
 
-export function readLeases(text: string | undefined): StoredCount {
-  return new StoredLeases(text === undefined ? noLeases() : leasesOf(text));
-}
+export const leasesForm: TextForm<LeasesState & { dirty: boolean }> = {
+  unused: () => ({ ...noLeases(), dirty: false }),
+  read: (text) => ({ ...leasesOf(text), dirty: false }),
+  step(ask: Ask<LeasesRule>, state, nowUs, charge): LeasesAnswer {
+    const ahead = state.maxEndUs > nowUs + MAX_LEASE_US;
+    const allowed = stepLeases(ask, state, nowUs, charge, NOBODY);
+    const acts = ask.op === 'reset' || ask.lease !== undefined;
+    state.dirty = acts && isWritten(ask, allowed, charge, ahead);
+    return { allowed, nowUs, used: state.held.size, critical: state.critical };
+  },
+  expiresUs({ held }) {
+    let lastUs = 0;
+    for (const { expiresUs } of held.values()) lastUs = Math.max(lastUs, expiresUs);
+    return lastUs;
+  },
+  text({ held }) {
+    const list = [...held].map(([id, { expiresUs, critical }]) => [
+      id,
+      expiresUs,
+      critical ? 1 : 0,
+    ]);
+    return `1${JSON.stringify(list)}`;
+  },
+};
 
 function leasesOf(text: string): LeasesState {
   const state = noLeases();
@@ -254,38 +270,4 @@ function listOf(text: string): readonly (readonly unknown[])[] {
   }
   if (!Array.isArray(list) || !list.every(Array.isArray)) throw unknownFormat();
   return list;
-}
-
-class StoredLeases implements StoredCount {
-  changed = false;
-  private readonly state: LeasesState;
-
-  constructor(state: LeasesState) {
-    this.state = state;
-  }
-
-  get expiresUs(): number {
-    let lastUs = 0;
-    for (const { expiresUs } of this.state.held.values()) lastUs = Math.max(lastUs, expiresUs);
-    return lastUs;
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): LeasesAnswer {
-    const { state } = this;
-    const ahead = state.maxEndUs > nowUs + MAX_LEASE_US;
-    const allowed = stepLeases(step as Ask<LeasesRule>, state, nowUs, charge, NOBODY);
-    const acts = step.op === 'reset' || step.lease !== undefined;
-    if (acts && isWritten(step, allowed, charge, ahead)) this.changed = true;
-    return { allowed, nowUs, used: state.held.size, critical: state.critical };
-  }
-
-  text(): string {
-    const { held } = this.state;
-    const list = [...held].map(([id, { expiresUs, critical }]) => [
-      id,
-      expiresUs,
-      critical ? 1 : 0,
-    ]);
-    return `1${JSON.stringify(list)}`;
-  }
 }

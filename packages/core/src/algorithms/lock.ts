@@ -10,20 +10,11 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type {
-  LockAnswer,
-  LockRule,
-  Machine,
-  Penalty,
-  Rule,
-  Shelf,
-  ShelfStep,
-} from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
-import { ratePolicy } from './decide.js';
-import { givenBack } from './receipt.js';
-import { type Expiring, KeyedStates } from './shelves/keyed-states.js';
-import { numbersOf, type StoredCount } from './stored-count.js';
+import type { LockAnswer, LockRule, Machine, Penalty, Shelf, ShelfStep } from '../contract/rule.js';
+import { measureWindowed, partOf, ratePolicy } from './decide.js';
+import { refund } from './receipt.js';
+import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
+import { numbersOf, type TextForm } from './stored-count.js';
 
 /** Options of {@link lockFor}. */
 export interface LockOptions {
@@ -113,10 +104,7 @@ export const lockMachine: Machine = {
     `${rule.locksUs}` === `${other.locksUs}`,
   capacity: ({ limit }: LockRule) => limit,
   // Reduces the limit. A longer window would not help, because the whole limit is available again after each lock.
-  share: (rule: LockRule, share) => ({
-    ...rule,
-    limit: Math.max(1, Math.floor(rule.limit * share)),
-  }),
+  share: (rule: LockRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   policy: (name, rule: LockRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, locksUs, forgetUs }: LockRule) => ({
     algorithm: `lock:${locksUs.map((us) => us / 1000)}:${forgetUs / 1000}`,
@@ -176,15 +164,7 @@ function measureLock({ limit }: LockRule, answer: LockAnswer, cost: number): Num
   const { nowUs, endUs, current, untilUs } = answer;
   const isLocked = untilUs > 0;
   const leftMs = ((isLocked ? untilUs : endUs) - nowUs) / 1000;
-  let retryAfterMs = 0;
-  if (cost > limit) retryAfterMs = Infinity;
-  else if (cost > 0 && (isLocked || cost + current > limit)) retryAfterMs = leftMs;
-  return {
-    used: current,
-    remaining: isLocked ? 0 : Math.max(0, limit - current),
-    retryAfterMs,
-    resetMs: isLocked || current > 0 ? leftMs : 0,
-  };
+  return measureWindowed(limit, current, cost, leftMs, isLocked);
 }
 
 interface LockState {
@@ -207,12 +187,17 @@ function unusedLock(): LockState {
   return { dirty: false, endUs: 0, current: 0, level: 0, endedUs: 0, untilUs: 0 };
 }
 
-function lockExpiresUs(
-  { forgetUs }: LockRule,
+function expiresAtUs(
   { endUs, current, level, endedUs, untilUs }: LockState,
+  { forgetUs }: LockRule,
 ): number {
   if (untilUs > 0) return untilUs + forgetUs;
   return Math.max(current > 0 ? endUs : 0, level > 0 ? endedUs + forgetUs : 0);
+}
+
+function lockAnswer(state: LockState, nowUs: number, allowed: boolean): LockAnswer {
+  const { endUs, current, untilUs } = state;
+  return { allowed, nowUs, endUs, current, untilUs };
 }
 
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
@@ -228,16 +213,12 @@ function stepLock(
     return true;
   }
   if (op === 'put') {
-    if (receipt?.atUs !== state.endUs || state.current === 0) return false;
-    const units = givenBack(cost, receipt);
-    if (units === 0) return false;
-    state.current = Math.max(0, state.current - units);
+    if (receipt?.atUs !== state.endUs || !refund(state, cost, receipt)) return false;
     // The refunded attempt led to the lock. Without it, there were too few attempts for a lock.
     if (state.untilUs > 0) {
       state.untilUs = 0;
       state.level -= 1;
     }
-    state.dirty = true;
     return true;
   }
   if (op === 'hold') {
@@ -264,10 +245,7 @@ function stepLock(
 
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
-/**
- * Starts or extends a lock. Raises the level until a lock of this length is allowed, because `advance` shortens longer
- * locks.
- */
+/** Starts or extends a lock, at a level that allows its length, because `advance` shortens longer locks. */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;
   while (nowUs + longestUs(rule, state) < untilUs) state.level += 1;
@@ -311,24 +289,9 @@ type LockEntry = LockState & Expiring;
 
 const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 
-class LockShelf implements Shelf<LockRule, LockEntry> {
-  readonly grows = false;
-  private readonly states = new KeyedStates<LockEntry>();
+class LockShelf extends KeyedShelf<LockRule, LockEntry> implements Shelf<LockRule, LockEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedLock();
-
-  get size(): number {
-    return this.states.size;
-  }
-
-  find({ limiter, rule, key }: Ask<LockRule>): LockEntry | undefined {
-    return this.states.get(limiter, rule.code, key);
-  }
-
-  stepStored(ask: Ask<LockRule>, nowUs: number, charge: boolean): LockAnswer | undefined {
-    const count = this.find(ask);
-    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
-  }
 
   step(step: ShelfStep<LockRule, LockEntry>): LockAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
@@ -344,28 +307,19 @@ class LockShelf implements Shelf<LockRule, LockEntry> {
       state.endUs = Math.max(state.endUs, nowUs + ask.rule.windowUs);
     }
     if (state.dirty) this.keep(ask, count, state);
-    const { endUs, current, untilUs } = state;
-    return { allowed, nowUs, endUs, current, untilUs };
+    return lockAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
     return Math.max(endUs, untilUs + forgetUs);
   }
 
-  reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, () => undefined);
-  }
-
-  private keep(
-    { op, limiter, rule, key }: Ask<LockRule>,
-    stored: LockEntry | undefined,
-    state: LockState,
-  ): void {
-    if (op === 'reset') {
-      this.states.delete(limiter, rule.code, key);
+  private keep(ask: Ask<LockRule>, stored: LockEntry | undefined, state: LockState): void {
+    if (ask.op === 'reset') {
+      this.delete(ask);
       return;
     }
-    const expiresUs = lockExpiresUs(rule, state);
+    const expiresUs = expiresAtUs(state, ask.rule);
     if (stored) {
       copy(state, stored);
       stored.expiresUs = expiresUs;
@@ -373,8 +327,7 @@ class LockShelf implements Shelf<LockRule, LockEntry> {
     }
     const { endUs, current, level, endedUs, untilUs } = state;
     // Written property by property: with a spread of `state`, each key would take 480 bytes instead of 180.
-    const added = { dirty: false, endUs, current, level, endedUs, untilUs, expiresUs };
-    this.states.set(limiter, rule.code, key, added);
+    this.set(ask, { dirty: false, endUs, current, level, endedUs, untilUs, expiresUs });
   }
 }
 
@@ -388,41 +341,15 @@ function copy(from: LockState, to: LockState): void {
 
 const FORM = /^(\d+):(\d+):(\d+):(\d+):(\d+)$/;
 
-export function readLock(text: string | undefined, rule: Rule): StoredCount {
-  return new StoredLock(text === undefined ? unusedLock() : lockOf(text), rule as LockRule);
-}
-
-function lockOf(text: string): LockState {
-  const [endUs = 0, current = 0, level = 0, endedUs = 0, untilUs = 0] = numbersOf(text, FORM);
-  return { dirty: false, endUs, current, level, endedUs, untilUs };
-}
-
-class StoredLock implements StoredCount {
-  changed = false;
-  private readonly state: LockState;
-  private rule: LockRule;
-
-  constructor(state: LockState, rule: LockRule) {
-    this.state = state;
-    this.rule = rule;
-  }
-
-  get expiresUs(): number {
-    return lockExpiresUs(this.rule, this.state);
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): LockAnswer {
-    const { state } = this;
-    const ask = step as Ask<LockRule>;
-    this.rule = ask.rule;
-    const allowed = stepLock(ask, state, nowUs, charge);
-    const { endUs, current, untilUs } = state;
-    if (state.dirty) this.changed = true;
-    return { allowed, nowUs, endUs, current, untilUs };
-  }
-
-  text(): string {
-    const { endUs, current, level, endedUs, untilUs } = this.state;
-    return `${endUs}:${current}:${level}:${endedUs}:${untilUs}`;
-  }
-}
+export const lockForm: TextForm<LockState> = {
+  unused: unusedLock,
+  read(text) {
+    const [endUs = 0, current = 0, level = 0, endedUs = 0, untilUs = 0] = numbersOf(text, FORM);
+    return { dirty: false, endUs, current, level, endedUs, untilUs };
+  },
+  step: (ask: Ask<LockRule>, state, nowUs, charge) =>
+    lockAnswer(state, nowUs, stepLock(ask, state, nowUs, charge)),
+  expiresUs: expiresAtUs,
+  text: ({ endUs, current, level, endedUs, untilUs }) =>
+    `${endUs}:${current}:${level}:${endedUs}:${untilUs}`,
+};

@@ -18,7 +18,6 @@ import type {
   Shelf,
   ShelfStep,
 } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import {
   bucketNumbers,
   measureParts,
@@ -31,7 +30,7 @@ import {
 import { ratePolicy } from './decide.js';
 import { givenBack } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
-import { numbersOf, type StoredCount } from './stored-count.js';
+import { numbersOf, type TextForm } from './stored-count.js';
 
 /**
  * The queue of a shaper. It calculates like the token bucket, but is separate, because a bucket that can wait would
@@ -83,10 +82,7 @@ export function makeShaperRule(
   return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
 }
 
-/**
- * The numbers of a decision about `cost` units. `remaining` units pass without waiting. After `retryAfterMs` the cost
- * passes, but may still have to wait.
- */
+/** `remaining` units pass without waiting. After `retryAfterMs` the cost passes, but may have to wait. */
 function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
   const numbers = {
     ...measureParts(rule, answer, cost, rule.waitUs),
@@ -176,10 +172,7 @@ function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
 
-/**
- * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. If you change this, also
- * change `takeWhole`.
- */
+/** {@link stepBucket} explains `charge`. If you change this, also change `takeWhole`. */
 function stepQueue(
   ask: Ask<QueueRule>,
   state: QueueState,
@@ -425,45 +418,17 @@ class QueueShelf implements Shelf<QueueRule, QueueState> {
 
 const FORM = /^(\d+):(\d+)(?::(\d+)(?::(\d+):(\d+))?)?$/;
 
-export function readQueue(text: string | undefined): StoredCount {
-  return new StoredQueue(text === undefined ? noQueue() : queueOf(text));
-}
-
-function queueOf(text: string): QueueState {
-  const [us = 0, spanUs = 0, pauseUs = 0, num = 0, den = 0] = numbersOf(text, FORM);
-  return { dirty: false, us, num, den: Math.max(den, 1), spanUs, pauseUs };
-}
-
-class StoredQueue implements StoredCount {
-  changed = false;
-  private state: QueueState;
-
-  constructor(state: QueueState) {
-    this.state = state;
-  }
-
-  get expiresUs(): number {
-    return restOf(this.state);
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
-    // A copy, because `stepQueue` converts the state for this rule, but other rules and later charges need the
-    // original.
-    const state = { ...this.state };
-    const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
-    if (state.dirty) {
-      this.state = { ...state, dirty: false };
-      this.changed = true;
-    }
-    return answer;
-  }
-
-  text(): string {
-    return textOf(this.state);
-  }
-}
-
-function textOf({ us, num, den, spanUs, pauseUs }: QueueState): string {
-  if (num > 0) return `${us}:${spanUs}:${pauseUs}:${num}:${den}`;
-  return pauseUs > 0 ? `${us}:${spanUs}:${pauseUs}` : `${us}:${spanUs}`;
-}
+export const queueForm: TextForm<QueueState> = {
+  copies: true,
+  unused: noQueue,
+  read(text) {
+    const [us = 0, spanUs = 0, pauseUs = 0, num = 0, den = 0] = numbersOf(text, FORM);
+    return { dirty: false, us, num, den: Math.max(den, 1), spanUs, pauseUs };
+  },
+  step: stepQueue,
+  expiresUs: restOf,
+  text({ us, num, den, spanUs, pauseUs }) {
+    if (num > 0) return `${us}:${spanUs}:${pauseUs}:${num}:${den}`;
+    return pauseUs > 0 ? `${us}:${spanUs}:${pauseUs}` : `${us}:${spanUs}`;
+  },
+};

@@ -65,6 +65,19 @@ function restOf(rule: Rule, receipt: Receipt, cost: number): Receipt | undefined
   return rule.logic.rest(rule, receipt, given);
 }
 
+/** Takes what a `put` gives back out of the current window or period. Returns whether that was anything. */
+export function refund(
+  state: { current: number; dirty: boolean },
+  cost: number,
+  receipt: Receipt,
+): boolean {
+  const units = givenBack(cost, receipt);
+  if (units === 0 || state.current === 0) return false;
+  state.current = Math.max(0, state.current - units);
+  state.dirty = true;
+  return true;
+}
+
 /**
  * The units that a `put` of `cost` gives back: at most those granted. Receipts made by older versions have no units; a
  * `put` with such a receipt gives back the whole cost. An invalid number of units gives back nothing, because it would

@@ -7,11 +7,10 @@ import { mulDiv, productAtMost } from '../base/exact.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { Machine, Shelf, ShelfStep, WindowAnswer, WindowRule } from '../contract/rule.js';
-import type { Step } from '../contract/store.js';
 import { ratePolicy } from './decide.js';
-import { givenBack } from './receipt.js';
+import { refund } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
-import { numbersOf, type StoredCount } from './stored-count.js';
+import { numbersOf, type TextForm } from './stored-count.js';
 
 export const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
@@ -48,8 +47,7 @@ export const windowMachine: Machine = {
         previous: numbers[at + 2] as number,
       };
       stepWindow({ op: 'look', rule, cost: 1 }, state, nowUs, false);
-      const { startUs, current, previous } = state;
-      return { allowed: false, nowUs, startUs, current, previous };
+      return windowAnswer(state, nowUs, false);
     },
   },
 };
@@ -117,6 +115,11 @@ interface WindowState {
   previous: number;
 }
 
+function windowAnswer(state: WindowState, nowUs: number, allowed: boolean): WindowAnswer {
+  const { startUs, current, previous } = state;
+  return { allowed, nowUs, startUs, current, previous };
+}
+
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
 function stepWindow(
   { op, rule, cost, receipt }: Pick<Ask<WindowRule>, 'op' | 'rule' | 'cost' | 'receipt'>,
@@ -132,14 +135,7 @@ function stepWindow(
     state.previous = 0;
     return true;
   }
-  if (op === 'put') {
-    if (receipt?.atUs !== state.startUs || state.current === 0) return false;
-    const units = givenBack(cost, receipt);
-    if (units === 0) return false;
-    state.current = Math.max(0, state.current - units);
-    state.dirty = true;
-    return true;
-  }
+  if (op === 'put') return receipt?.atUs === state.startUs && refund(state, cost, receipt);
   if (cost === 0) return true;
 
   const { limit, windowUs } = rule;
@@ -161,10 +157,7 @@ function startFor({ windowUs, kind }: WindowRule, nowUs: number): number {
   return kind === 'anchored' ? nowUs : nowUs - (nowUs % windowUs);
 }
 
-/**
- * Moves the state to the current window. Returns whether the clock went back by more than a window since the state was
- * stored.
- */
+/** Moves to the current window. Returns whether the clock went back by more than a window. */
 function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   const { windowUs, kind } = rule;
   const ageUs = nowUs - state.startUs;
@@ -198,7 +191,7 @@ class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;
   private readonly keys = new KeySlots(2);
   private readonly table = this.keys.table;
-  private readonly state: WindowState = { dirty: false, startUs: 0, current: 0, previous: 0 };
+  private readonly state = unusedWindow();
   private slot = -1;
 
   get size(): number {
@@ -243,8 +236,7 @@ class WindowShelf implements Shelf<WindowRule, WindowState> {
       this.table.setNumber(at, 0, state.current);
       this.table.setNumber(at, 1, state.previous);
     }
-    const { startUs, current, previous } = state;
-    return { allowed, nowUs, startUs, current, previous };
+    return windowAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
@@ -258,34 +250,19 @@ class WindowShelf implements Shelf<WindowRule, WindowState> {
 
 const FORM = /^(\d+):(\d+):(\d+)$/;
 
-export function readWindow(text: string | undefined): StoredCount {
-  const [startUs = 0, current = 0, previous = 0] = text === undefined ? [] : numbersOf(text, FORM);
-  return new StoredWindow({ dirty: false, startUs, current, previous });
+function unusedWindow(): WindowState {
+  return { dirty: false, startUs: 0, current: 0, previous: 0 };
 }
 
-class StoredWindow implements StoredCount {
-  changed = false;
-  expiresUs = 0;
-  private readonly state: WindowState;
-
-  constructor(state: WindowState) {
-    this.state = state;
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): WindowAnswer {
-    const { state } = this;
-    const ask = step as Ask<WindowRule>;
-    const { windowUs, kind } = ask.rule;
-    const allowed = stepWindow(ask, state, nowUs, charge);
-    const { startUs, current, previous } = state;
-    if (state.dirty) this.changed = true;
-    this.expiresUs =
-      ask.op === 'reset' ? 0 : startUs + (kind === 'sliding' ? 2 * windowUs : windowUs);
-    return { allowed, nowUs, startUs, current, previous };
-  }
-
-  text(): string {
-    const { startUs, current, previous } = this.state;
-    return `${startUs}:${current}:${previous}`;
-  }
-}
+export const windowForm: TextForm<WindowState> = {
+  unused: unusedWindow,
+  read(text) {
+    const [startUs = 0, current = 0, previous = 0] = numbersOf(text, FORM);
+    return { dirty: false, startUs, current, previous };
+  },
+  step: (ask: Ask<WindowRule>, state, nowUs, charge) =>
+    windowAnswer(state, nowUs, stepWindow(ask, state, nowUs, charge)),
+  expiresUs: ({ startUs }, { kind, windowUs }: WindowRule) =>
+    startUs + (kind === 'sliding' ? 2 * windowUs : windowUs),
+  text: ({ startUs, current, previous }) => `${startUs}:${current}:${previous}`,
+};

@@ -34,11 +34,7 @@ export function textOfBytes(bytes: Uint8Array): string {
   return `b${btoa(binary)}`;
 }
 
-/**
- * Decodes what {@link textOfBytes} has encoded.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` if `text` is not in that format
- */
+/** @throws SpillwayError `SPW_STORE_ERROR` if {@link textOfBytes} has not made the text */
 export function bytesOfText(text: string): Uint8Array {
   if (text.startsWith('t')) return utf8Bytes(text.slice(1));
   if (!text.startsWith('b')) throw noBytes();

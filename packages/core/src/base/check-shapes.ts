@@ -42,11 +42,7 @@ export function checkList(option: string, list: unknown, what: string): void {
   if (list !== undefined && !Array.isArray(list)) throw mustBe(option, `a list of ${what}`, list);
 }
 
-/**
- * Checks that a value has the method, or is undefined.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID` for a value that is not undefined and lacks the method */
 export function checkHas(option: string, method: string, value: unknown): void {
   if (value === undefined) return;
   if (typeof (value as Methods | null)?.[method] !== 'function') {
@@ -56,11 +52,7 @@ export function checkHas(option: string, method: string, value: unknown): void {
 
 type Methods = { readonly [name: string]: unknown };
 
-/**
- * Checks that a value is a boolean, or undefined.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID` for a value that is neither a boolean nor undefined */
 export function checkFlag(option: string, flag: unknown): void {
   if (flag !== undefined && typeof flag !== 'boolean') throw mustBe(option, 'true or false', flag);
 }

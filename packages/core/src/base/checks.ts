@@ -72,11 +72,7 @@ export function checkName(name: unknown): string {
   throw mustBe('name', '1 to 64 printable ASCII characters', name, 'SPW_NAME_INVALID');
 }
 
-/**
- * Checks that a value is one of `words`, or undefined.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`, or `code`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID`, or `code`, for a value that is neither one of `words` nor undefined */
 export function oneOf<Word extends string | number>(
   option: string,
   value: Word | undefined,
@@ -87,11 +83,7 @@ export function oneOf<Word extends string | number>(
   throw mustBe(option, `one of ${words.join(', ')}`, value, code);
 }
 
-/**
- * Checks an integer from `least` to `most`.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`, or `code`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID`, or `code` */
 export function integerBetween(
   option: string,
   value: unknown,
@@ -119,11 +111,7 @@ export function positiveInteger(option: string, value: unknown): number {
   throw mustBe(option, 'a positive integer', value);
 }
 
-/**
- * Checks a number from 0 to 1.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function shareFromZero(option: string, share: unknown): number {
   if (isShare(share)) return share;
   throw mustBe(option, 'from 0 to 1', share);
@@ -156,20 +144,12 @@ export function durationBetween(
   throw mustBe(option, `from ${least} to ${most}`, value);
 }
 
-/**
- * Checks that a value is a function, or undefined.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID` for a value that is neither a function nor undefined */
 export function checkCallback(option: string, value: unknown): void {
   if (value !== undefined && typeof value !== 'function') throw mustBe(option, 'a function', value);
 }
 
-/**
- * Checks that a value is a clock, or undefined.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** @throws SpillwayError `SPW_OPTION_INVALID` for a value that is neither a clock nor undefined */
 export function checkClock(clock: Clock | undefined): void {
   if (clock !== undefined && typeof clock?.nowUs !== 'function') {
     throw mustBe('clock', 'an object with nowUs()', clock);

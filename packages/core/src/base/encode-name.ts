@@ -68,10 +68,7 @@ function encodeCode(
   return code.slice(0, at) + (hide ? hide(text) : `#${hash?.(text)}`);
 }
 
-/**
- * Escapes or hashes a text for use in a name. Different texts have different results. A result is never empty and has
- * no braces or control characters.
- */
+/** Different texts have different results, which are never empty and have no braces or control characters. */
 export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
   // This is unambiguous, because elsewhere four hex digits follow each '%'.
   if (text === '') return '%-';

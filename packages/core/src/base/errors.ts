@@ -112,10 +112,7 @@ export function isSpillwayError(error: unknown): error is SpillwayError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
-/**
- * Whether an error says nothing about the store. Such an error was thrown before sending, or the store rejected only
- * the content of this call.
- */
+/** Whether an error says nothing about the store: nothing was sent, or only the content of the call was wrong. */
 export function isOfTheCall(error: unknown): boolean {
   return isSpillwayError(error) && !/TIMEOUT|UNAVAILABLE/.test(error.code);
 }

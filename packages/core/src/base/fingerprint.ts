@@ -60,19 +60,13 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   return { lo, hi: v1 ^ v3 };
 }
 
-/**
- * Returns a short text that stands for a long one. Clients can't find two texts with the same result, because the seed
- * is secret.
- */
+/** A short text for a long one. The seed is secret, so clients can't find two with the same result. */
 export function shortened(text: string, seed: Fingerprint): string {
   const { lo, hi } = fingerprint(text, seed);
   return `\0${lo.toString(16)}.${hi.toString(16)}.${text.length}`;
 }
 
-/**
- * Returns a copy of a string that was cut out of a longer one, such as a header. Without the copy, most engines would
- * keep the longer string in memory.
- */
+/** A copy of a part of a longer string, such as a header, which most engines would keep in memory. */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;
 }

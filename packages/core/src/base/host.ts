@@ -47,10 +47,7 @@ export function endsTimersWithRequests(): boolean {
   return navigator?.userAgent === 'Cloudflare-Workers';
 }
 
-/**
- * Calls back after the host has read the input that has already arrived: after the poll phase on Node, soon on other
- * hosts.
- */
+/** Calls back after the input that has arrived was read: after the poll phase on Node, soon on other hosts. */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
   if (setImmediate) setImmediate(callback);
@@ -72,6 +69,13 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
+/** Replaces null and undefined by `other`, also if a promise resolves to them. */
+export function orElse<Own>(own: Own | PromiseLike<Own>, other: Own): Own | PromiseLike<Own> {
+  return isThenable(own)
+    ? (own as PromiseLike<Own>).then((value) => value ?? other)
+    : (own ?? other);
+}
+
 /** If `value` is a promise, ignores its rejection, which would otherwise end the process. */
 export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
@@ -84,10 +88,7 @@ export interface Logger {
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/**
- * Returns a logger that writes to the console. It is always the same object, because repeated lines are suppressed per
- * logger object.
- */
+/** Always the same object, because repeated lines are suppressed per logger object. */
 export function consoleLogger(): Logger {
   return toConsole;
 }
@@ -96,10 +97,7 @@ export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
 
-/**
- * Returns an environment variable; undefined if it isn't set. Also undefined on Deno, where reading a variable would
- * prompt the user for permission.
- */
+/** Undefined on Deno, where reading a variable would prompt the user for permission. */
 export function environment(name: string): string | undefined {
   const { process, Deno } = globalThis as { process?: Process; Deno?: unknown };
   try {
@@ -109,10 +107,7 @@ export function environment(name: string): string | undefined {
   }
 }
 
-/**
- * Describes this process for a message, if it is probably one of several instances of the app. Otherwise returns
- * undefined.
- */
+/** Describes this process, if it is probably one of several instances of the app. */
 export function oneOfMany(): string | undefined {
   const { process } = globalThis as { process?: Process };
   if (environment('AWS_LAMBDA_FUNCTION_NAME')) return 'an instance of a Lambda function';

@@ -43,10 +43,7 @@ export interface Claim {
   readonly note?: string | undefined;
 }
 
-/**
- * Whether a step gives back a grant, settles a cost, or marks a claim as done. Such steps are useful even if they are
- * late, so a group of only such steps is sent without a deadline.
- */
+/** Ends of grants, costs and claims are useful even if late, so groups of only such steps have no deadline. */
 export function isEnd({ op, rule }: Ended): boolean {
   return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
 }

@@ -24,10 +24,7 @@ export interface ControlUser {
   forgetReset(limiter: string, key: string): void;
 }
 
-/**
- * The checked settings of a control. Reading them never throws; an invalid setting counts as not set. Only `limitsOf`
- * returns limits that were not checked.
- */
+/** Checked settings: an invalid one counts as not set. Reading never throws. `limitsOf` is not checked. */
 export interface ControlLink extends Control, LiveLink {
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }

@@ -126,9 +126,7 @@ export interface Keeping<Raw> {
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */
   readonly keeper: (parts: KeeperParts) => Keeper<Raw>;
-  /**
-   * Decides the response for a request that was rejected only because of its claim. A returned promise must not reject.
-   */
+  /** Decides on a request that was rejected only because of its claim. A returned promise must not reject. */
   settle(
     turn: LimiterTurn<Raw>,
     exchange: StoredExchange,

@@ -17,9 +17,7 @@ export interface ResponseEnd {
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
-  /**
-   * Replaces the name in {@link Step.limiter} if the guard has no store. Each limiter object then has a separate count.
-   */
+  /** Replaces {@link Step.limiter} if the guard has no store, so each limiter object has a separate count. */
   readonly countedAs?: string | undefined;
   readonly notices?: FaultSink['notices'];
   readonly store?: FaultSink['store'];

@@ -30,10 +30,7 @@ export interface MeterHooks<Raw = unknown> {
 }
 
 export interface GuardHooks<Raw> {
-  /**
-   * Caps the cost of a step at the maximum reservation. If `atLeast` exceeds that maximum, sets {@link Step.owed} to
-   * the difference.
-   */
+  /** Caps the cost at the maximum reservation. The part of `atLeast` beyond that becomes {@link Step.owed}. */
   complete(step: Step, request: LimitRequest<Raw>): Step;
   readonly begin: NonNullable<StoredLimiter<Raw>['begin']>;
   readonly finish: NonNullable<StoredLimiter<Raw>['finish']>;

@@ -14,9 +14,7 @@ export interface DecisionEvent extends Decision {
 /** One call of a store. */
 export interface StoreCallEvent {
   readonly durationMs: number;
-  /**
-   * `ok`, or the kind of failure: `timeout`, `unavailable`, or a word for an error of the store, such as `readonly`.
-   */
+  /** `ok`, or the kind of failure: `timeout`, `unavailable`, or an error of the store, such as `readonly`. */
   readonly outcome: string;
 }
 
@@ -99,13 +97,9 @@ export interface Observer {
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** Called when a breaker opens or closes, because the store or a part of it is down, slow or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
-  /**
-   * Called by each new guard or limiter without HTTP whose store is in memory. `overflowed` can be read at any time.
-   */
+  /** Called by each new guard or limiter whose store is in memory. Read `overflowed` at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
-  /**
-   * Called by each new guard or limiter without HTTP whose control has `settingsLost`, which can be read at any time.
-   */
+  /** Called by each new guard or limiter whose control has `settingsLost`. Read it at any time. */
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
 }
 

@@ -13,10 +13,7 @@ export interface BodyWatcher {
   chunk(bytes: Uint8Array): void;
   /** Called when all bytes were seen. Not called if the body isn't read to its end or if some bytes can't be seen. */
   end(): void;
-  /**
-   * Called if the client disconnects, or reading fails, before the whole body has arrived. On HTTP/2, may also be
-   * called after `end`.
-   */
+  /** The client left, or reading failed, before the whole body arrived. On HTTP/2, perhaps after `end`. */
   cut(): void;
 }
 
@@ -29,10 +26,7 @@ export interface ResponseWatcher {
    * @param field returns the value of a header, or undefined if it is missing
    */
   head(status: number, field: (name: string) => string | undefined): void;
-  /**
-   * Receives the next bytes of the body. The buffer may be reused after the call. Returns whether the watcher needs
-   * further bytes.
-   */
+  /** The buffer may be reused after the call. Returns whether the watcher needs further bytes. */
   chunk(bytes: Uint8Array): boolean;
   /**
    * Called when the handler has ended the response and all bytes were seen. If this returns a promise, the response
@@ -41,10 +35,7 @@ export interface ResponseWatcher {
   end(): Promise<void> | undefined;
   /** Called after `end` if the response could not be sent. Another response may follow. */
   unsent(): void;
-  /**
-   * Only for fetch: called if the handler returned no response, or if the response's body was not read to the end.
-   * `end` is then not called.
-   */
+  /** Only for fetch, in place of `end`: no response was returned, or its body was not read to the end. */
   fail(): void;
 }
 
@@ -79,10 +70,7 @@ export interface Recorder {
   watchResponse(watcher: ResponseWatcher): void;
 }
 
-/**
- * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without `idempotency()`
- * don't contain this code.
- */
+/** Makes recorders. Only `idempotency()` implements this, so other bundles don't contain their code. */
 export interface Recorders {
   /**
    * @param target the request's target as the client sent it
@@ -95,10 +83,7 @@ export interface Recorders {
 
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
-  /**
-   * Returns the response to send instead of `response`. If the result has `kept`, send the response only after that
-   * promise settles.
-   */
+  /** The response to send instead. If the result has `kept`, send it only after that promise settles. */
   see<Res>(
     response: Res,
     sendsBody: boolean,

@@ -375,9 +375,7 @@ export interface Shelf<Rule, Count = unknown> {
   readonly size: number;
   /** Whether the store must prevent steps on an existing count from adding entries while it is full. */
   readonly grows: boolean;
-  /**
-   * True if keys can't share a count. If the store has no room for a new count, it answers the step with a `failure`.
-   */
+  /** True if keys can't share a count. A full store answers a step on a new count with a `failure`. */
   readonly alone?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
@@ -416,23 +414,15 @@ export interface Machine {
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   receipt(answer: Answer, units: number): Receipt;
-  /**
-   * How long the key stays locked or paused, in microseconds. The fallback counters lock or pause it for the same time.
-   */
+  /** For how many microseconds the key stays locked or paused. The fallback counters do the same. */
   heldUs?(answer: Answer): number;
-  /**
-   * Returns the receipt for the rest of a grant, after `given` units were given back. Algorithms in which only `units`
-   * changes omit this method.
-   */
+  /** The receipt for what is left of a grant after `given` units. Omitted if only `units` changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,
   ): readonly S[];
-  /**
-   * Whether two steps on the same count are merged into one with the summed cost. False for permits and claims, which
-   * have ids.
-   */
+  /** Whether two steps on one count are merged into one. False for permits and claims, which have ids. */
   readonly merges: boolean;
   shelf(): Shelf<Rule>;
   /**
@@ -537,10 +527,7 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/**
- * For the option `overage`: returns a rule that also counts units beyond the limit of `rule`. Returns undefined if the
- * algorithm can't do that.
- */
+/** For `overage`: the rule that also counts units beyond the limit; undefined if the algorithm can't. */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };

@@ -53,17 +53,11 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
 export interface StoreLink {
   /** The clock by which a memory store decides; undefined for other stores. */
   readonly clock: Clock | undefined;
-  /**
-   * Answers one step like {@link ask}, but without a promise or a list. Returns undefined if {@link ask} must be
-   * called.
-   */
+  /** {@link ask} for one step, without a promise or a list; undefined if {@link ask} must be called. */
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /**
-   * Returns `value` as a promise. With a store from `remoteStore`, the promise sometimes waits for the event loop,
-   * which lets I/O run.
-   */
+  /** `value` as a promise. With `remoteStore`, it sometimes waits for the event loop, which lets I/O run. */
   soon<Value>(value: Value): Promise<Value>;
   /** Sends the steps to the store. Returns what `then` returns for the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
@@ -74,10 +68,7 @@ export interface StoreLink {
    * @param forUs the timeout. Set it only if no request waits; a failure then doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
-  /**
-   * Renews permits or claims in the background, with the timeout `forUs`. No request waits, so a failure doesn't count
-   * as an outage.
-   */
+  /** Renews in the background, with the timeout `forUs`. No request waits, so a failure is no outage. */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
   forgetAll(): void;

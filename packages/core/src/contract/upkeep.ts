@@ -54,19 +54,11 @@ export interface Upkeep<Held> {
    * attempts stop when the value is written, or when `last` is no longer retried.
    */
   writeLater(last: Held, value: LateValue): void;
-  /**
-   * Reads the answers to steps that release permits or end claims. Steps that did not reach the store are sent again.
-   */
+  /** Reads the answers to releases and ends of claims. Those that did not reach the store are sent again. */
   noteAnswers(steps: readonly Held[], answers: readonly AnswerBase[]): void;
-  /**
-   * Renews leases that the store may have lost, and retries releases that it may not have received. Call it when the
-   * store is back.
-   */
+  /** Call it when the store is back. Renews leases that it may have lost, and retries releases. */
   catchUp(): void;
-  /**
-   * Sends overdue renewals and retries. Called for each request, because some platforms stop the timers of a request
-   * when it ends.
-   */
+  /** Sends overdue renewals and retries. Called for each request: some platforms stop timers with a request. */
   keepUp(): void;
   /**
    * Releases all permits, and resends the steps that did not reach the store. Running claims expire with their leases
@@ -82,10 +74,7 @@ export interface Upkeep<Held> {
     context: Context,
     ask: (context: Context) => Later<readonly Held[]>,
   ): Later<readonly Held[]>;
-  /**
-   * Sends `steps` in one call with the steps that `claim` resolves to. If `claim` takes longer than `patienceMs`,
-   * `steps` are sent first.
-   */
+  /** Sends `steps` with those of `claim` in one call, or first if `claim` takes longer than `patienceMs`. */
   giveBackWith(
     claim: Promise<readonly Held[]>,
     steps: readonly Held[],

@@ -1,3 +1,4 @@
+import { getOrMake } from '../base/get-or-make.js';
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 
@@ -14,10 +15,7 @@ interface InForce {
 const NO_KEYS = new Map<string, never>();
 const NONE: InForce = { settings: undefined, verdicts: NO_KEYS, limits: NO_KEYS, resets: NO_KEYS };
 
-/**
- * Keeps the latest override of each setting. `settingsOf` returns the same object until an override of the limiter or
- * of `*` changes. Callers compare the objects to detect changes.
- */
+/** `settingsOf` returns the same object until an override of the limiter or of `*` changes: callers compare it. */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
   // By limiter name. Only limiters that exist are looked up, so the map stays small.
@@ -91,12 +89,7 @@ export class ActiveOverrides implements Control {
 
   private inForceFor(limiter: string): InForce {
     this.dropEnded();
-    let inForce = this.byLimiter.get(limiter);
-    if (!inForce) {
-      inForce = this.collect(limiter);
-      this.byLimiter.set(limiter, inForce);
-    }
-    return inForce;
+    return getOrMake(this.byLimiter, limiter, () => this.collect(limiter));
   }
 
   private collect(limiter: string): InForce {

@@ -4,6 +4,7 @@
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import type {
   ControlLink,
@@ -56,14 +57,9 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /**
-   * The resets that the control last returned, by limiter name. All of them have been applied to the fallback counters.
-   */
+  /** By limiter name, the last resets of the control, all applied to the fallback counters. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /**
-   * Caches the variants that live limits produce, by the limits and by the variant that they change. Entries are
-   * garbage-collected with the limits.
-   */
+  /** Variants by live limits and by the variant that these change. Garbage-collected with the limits. */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;
@@ -145,15 +141,9 @@ class Link implements ControlLink {
     live: LiveLimits,
   ): RuleVariant<Declared> {
     try {
-      const known = this.variants.get(live);
-      const variants = known ?? new WeakMap<object, object>();
-      if (!known) this.variants.set(live, variants);
-      let variant = variants.get(from) as RuleVariant<Declared> | undefined;
-      if (!variant) {
-        variant = limiter.withNumbers(liveNumbers(from.numbers, live), from);
-        variants.set(from, variant);
-      }
-      return variant;
+      const variants = getOrMake(this.variants, live, () => new WeakMap<object, object>());
+      const make = () => limiter.withNumbers(liveNumbers(from.numbers, live), from);
+      return getOrMake(variants, from, make) as RuleVariant<Declared>;
     } catch (error) {
       this.reportFault(limiter.name, error);
       return from;

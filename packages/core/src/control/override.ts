@@ -79,9 +79,7 @@ export interface CheckedChange {
   readonly durationMs: number | null;
 }
 
-/**
- * The identifier of one live setting. Written as JSON, so different limiters and keys never have the same identifier.
- */
+/** Written as JSON, so different limiters and keys never have the same identifier. */
 export function fieldOf(
   limiter: string,
   { what, key }: { readonly what: string; readonly key?: string },

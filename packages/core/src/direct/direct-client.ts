@@ -291,9 +291,7 @@ export class Limit implements Decider {
     return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, receipt.units), receipt };
   }
 
-  /**
-   * Removes and returns what a decision charged; undefined if nothing is left, or another limiter made the decision.
-   */
+  /** Takes what a decision charged; undefined if nothing is left, or another limiter made the decision. */
   takeGrant(decision: Decision): Grant | undefined {
     return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }

@@ -49,10 +49,7 @@ export class GrantedDecision implements Decision {
     this.#store = store;
   }
 
-  /**
-   * Takes the charge out of a decision that `limiter` made in `store`. A second call returns undefined, so a charge is
-   * refunded or settled only once.
-   */
+  /** A second call returns undefined, so a charge is refunded or settled only once. */
   static takeGrant(decision: Decision, store: Store, limiter: string): Grant | undefined {
     if (!(#step in decision)) return undefined;
     const step = decision.#step;

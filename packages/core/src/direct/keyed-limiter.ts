@@ -171,10 +171,7 @@ class Keyed {
   }
 }
 
-/**
- * Whether the argument is a limiter, or a shedder. Tests for a method, because `instanceof` fails if another copy of
- * this package made the limiter.
- */
+/** Whether the argument is a limiter; `instanceof` would fail for one of another copy of this package. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

@@ -42,18 +42,10 @@ export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   share: 1,
 };
 
-export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
-  name: 1,
-  limit: 1,
-  window: 1,
-  burst: 1,
-  algorithm: 1,
-  anchor: 1,
-  penalty: 1,
-  overage: 1,
-  mode: 1,
-  share: 1,
-};
+export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = /* @__PURE__ */ Object.assign(
+  { name: 1 } as const,
+  LIMIT_OPTIONS,
+);
 
 /**
  * The second argument of `createLimiter` and `createLimiters`: the store, what to do if it fails, live settings, and

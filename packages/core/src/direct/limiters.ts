@@ -160,7 +160,7 @@ class Several {
   }
 
   private decideAll(op: Op, keys: unknown, options: Costs | undefined): Eventually<Group> {
-    const parts = this.parts(op, keys, options);
+    const parts = this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
     return this.client.decide(parts, op, (decisions, allowed) =>
       this.groupOf(parts, decisions, allowed),
     );
@@ -177,10 +177,6 @@ class Several {
     if (!this.headers) return { ...group, headers: [] };
     const decided = parts.map(({ mode }, at) => ({ mode, decision: decisions[at] as Decision }));
     return { ...group, headers: this.headers(decided, allowed ? undefined : binding) };
-  }
-
-  private parts(op: Op, keys: unknown, options: Costs | undefined): readonly KeyedPart[] {
-    return this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
   }
 
   private alternatives(
@@ -263,10 +259,7 @@ class Several {
   }
 }
 
-/**
- * How long until all limits of the group could pass; Infinity if the wait is unknown because the store doesn't answer.
- * Limits that let it pass anyway, such as those in shadow mode, don't count.
- */
+/** How long until all limits of the group that enforce could pass; Infinity if the store doesn't answer. */
 function waitOf({ decisions }: Group): number {
   const waits = Object.values(decisions).map(({ allowed, retryAfterMs }) =>
     allowed ? 0 : retryAfterMs,

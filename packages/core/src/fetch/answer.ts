@@ -42,10 +42,7 @@ export function watchResponse<Res extends WebResponse>(
   }
 }
 
-/**
- * Passes a body on to the client and shows it to the watcher. If the client goes away, the rest of the body is still
- * read, but only while the watcher wants more bytes.
- */
+/** If the client goes away, the rest is still read, but only while the watcher wants more bytes. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
   private readonly watcher: ResponseWatcher;

@@ -82,10 +82,7 @@ function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promi
   return (response[name] as Read).call(response);
 }
 
-/**
- * A body that is read as a stream. The original stream is looked up at the first read, because `request.clone()` may
- * have replaced it before.
- */
+/** A body read as a stream. It is looked up at the first read, because `clone()` may have replaced it. */
 class WatchedBody implements WebSource {
   private reader: WebReader | undefined;
   private readonly body: () => unknown;

@@ -20,10 +20,6 @@ export class FetchExchange implements Exchange {
   constructor(request: WebRequest, permits: ResponsePermits) {
     this.request = request;
     this.permits = permits;
-    this.response = undefined;
-    this.permit = undefined;
-    this.kept = undefined;
-    this.shown = undefined;
   }
 
   isGone(): boolean {

@@ -4,10 +4,7 @@ import type { Header } from '../contract/request.js';
 import { mergeHeaders } from '../http/fields.js';
 import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
 
-/**
- * Returns the response with the headers set: the same object, or a copy if its headers are immutable (a response of
- * `fetch()`).
- */
+/** The same object, or a copy if its headers are immutable (a response of `fetch()`). */
 export function withHeaders<Res extends WebResponse>(
   response: Res,
   fields: readonly Header[],
@@ -69,10 +66,7 @@ export function goneResponse(): HostResponse {
   return new Response(null, { status: 499 }) as HostResponse;
 }
 
-/**
- * Adds a guard's headers to a response. Guards inside this one may have set the same headers before. In list headers,
- * the new values come first.
- */
+/** Guards inside this one may have set the same headers. In list headers, the new values come first. */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];
   for (const [name] of fields) {

@@ -1,6 +1,7 @@
 /** Warns about guards that receive no requests although other guards of their store do. */
 
 import type { Clock } from '../base/clock.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Store } from '../contract/store.js';
 import type { Notices } from '../observe/notices.js';
 
@@ -25,8 +26,7 @@ export class Presence {
     limiters: readonly { readonly name: string }[],
     notices: Notices,
   ) {
-    this.waiting = waitingFor.get(store) ?? new Set();
-    waitingFor.set(store, this.waiting);
+    this.waiting = getOrMake(waitingFor, store, () => new Set());
     this.clock = clock;
     this.of = limiters.map(({ name }) => name).join(', ');
     this.notices = notices;
@@ -38,10 +38,7 @@ export class Presence {
       this.waiting.add(this);
   }
 
-  /**
-   * Stops watching this guard, and warns about other guards that have waited too long. Call it for each request and at
-   * `close`.
-   */
+  /** Call it for each request and at `close`. Warns about other guards that have waited too long. */
   seen(): void {
     const { waiting } = this;
     if (waiting.size === 0) return;

@@ -24,10 +24,7 @@ export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly settled: Settled | undefined;
 }
 
-/**
- * `declare` avoids initializing the properties twice. This matters, because each request creates a turn for each
- * limiter.
- */
+/** `declare` avoids initializing properties twice: each request creates a turn for each limiter. */
 export class Turn<Raw> {
   declare readonly limiter: Limiter<Raw>;
   declare readonly request: LimitRequest<Raw>;
@@ -95,10 +92,7 @@ export interface Asker<Raw> {
   same: SameKey | undefined;
 }
 
-/**
- * Determines the modes of a guard's limiters, asks the stored limiters that are not off for their steps, and waits for
- * callbacks.
- */
+/** Determines modes, asks the stored limiters that are not off for steps, and waits for callbacks. */
 export class Questions<Raw> {
   private readonly askers: readonly Asker<Raw>[];
   private readonly guardMode: Per<Raw, Mode>;
@@ -128,10 +122,7 @@ export class Questions<Raw> {
       : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
-  /**
-   * Returns a promise that resolves, and never rejects, when all async callbacks have settled or are late; undefined if
-   * there are none.
-   */
+  /** Resolves, and never rejects, when all async callbacks have settled or are late; undefined without any. */
   later(
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,

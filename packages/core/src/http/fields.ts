@@ -21,9 +21,7 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/**
- * The item of the `RateLimit` header for a decision. `prefix` is its beginning, which all decisions of a policy share.
- */
+/** `prefix` is the beginning of the item, which all decisions of a policy share. */
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));

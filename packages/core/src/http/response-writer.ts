@@ -1,5 +1,6 @@
 import { wallClockMs } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { bindingOf, type Decision, type Policy, statusOf } from '../contract/decision.js';
 import type { OwnProblem } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
@@ -155,15 +156,12 @@ export class ResponseWriter {
 
   private textsOf(policy: Policy): PolicyTexts {
     if (policy === this.lastPolicy) return this.lastTexts as PolicyTexts;
-    let texts = this.texts.get(policy);
-    if (texts === undefined) {
-      const { name } = policy;
-      const limit = `${stringItem(name)};r=`;
-      texts = { json: JSON.stringify(name), limit, item: policyItem(policy), quota: undefined };
-      this.texts.set(policy, texts);
-    }
     this.lastPolicy = policy;
-    this.lastTexts = texts;
-    return texts;
+    this.lastTexts = getOrMake(this.texts, policy, () => {
+      const limit = `${stringItem(policy.name)};r=`;
+      const json = JSON.stringify(policy.name);
+      return { json, limit, item: policyItem(policy), quota: undefined };
+    });
+    return this.lastTexts;
   }
 }

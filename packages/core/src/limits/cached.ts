@@ -187,9 +187,7 @@ class Cache<Value> {
     return !failed || nowUs - failed.atUs >= PAUSE_US;
   }
 
-  /**
-   * Whether a load is overdue. On Workers, a load may never settle, because it stops with the request that started it.
-   */
+  /** Whether a load is overdue: on Workers, a load stops with its request and may never settle. */
   private isLost({ startUs }: Load<Value>, nowUs: number): boolean {
     return nowUs - startUs > 2_000 * LOAD_MS;
   }

@@ -12,10 +12,7 @@ import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/**
- * The first character of a key that is a client address or was made from a list. It keeps such keys apart from keys
- * that apps choose: see {@link asKey}.
- */
+/** Begins keys that are a client address or a list, which keeps them apart from the app's keys: see {@link asKey}. */
 const ADDRESS_MARK = '@';
 
 /** All requests with an unknown address share this key. */

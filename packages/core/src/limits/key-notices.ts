@@ -5,9 +5,7 @@
 
 import type { Notice } from '../contract/observer.js';
 
-/**
- * Matches the source of a function that reads a raw address: a property such as `raw.ip`, or a header with an address.
- */
+/** Matches a function that reads a raw address: a property such as `raw.ip`, or a header. */
 const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
 
 /** Matches expressions that return a canonical address, with IPv6 cut to a prefix. */

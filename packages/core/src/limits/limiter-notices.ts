@@ -2,10 +2,7 @@ import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;
 
-/**
- * Matches stack traces from request handlers: they contain a file that calls handlers in Express 4 and 5, Koa, Hono,
- * Fastify, NestJS or Node.
- */
+/** Files that call handlers, in stack traces of Express 4 and 5, Koa, Hono, Fastify, NestJS and Node. */
 const IN_HANDLER =
   /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
 
@@ -21,10 +18,7 @@ export function noticesOn(name: string, window?: unknown): readonly Notice[] {
   return notices;
 }
 
-/**
- * Warns about a window that is a number below 1,000, because it was probably meant in seconds. A short window with a
- * unit, as in `'500ms'`, is intended.
- */
+/** A number below 1,000 was probably meant in seconds. A short window with a unit, as in `'500ms'`, is intended. */
 export function shortWindow(what: string, name: string, window?: unknown): readonly Notice[] {
   if (typeof window !== 'number' || window >= SECOND_MS) return [];
   const message = `the window of ${what} "${name}" is ${window} ms: a number means milliseconds, write '${window}s' for seconds`;

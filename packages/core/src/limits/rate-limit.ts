@@ -53,10 +53,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
-  /**
-   * The option `status`. It applies to rejections by the limit, including a limit of 0, but not to errors and blocked
-   * keys.
-   */
+  /** The option `status`, for rejections by the limit and by a limit of 0, not for errors and blocked keys. */
   readonly denial: Pick<Decision, 'status'> | undefined;
   readonly onStoreError: StoredLimiter['onStoreError'];
   /** Set by a meter, which also sets {@link finish} and {@link complete}. */

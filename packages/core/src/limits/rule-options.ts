@@ -78,10 +78,7 @@ function hardRuleFrom(
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
-/**
- * Checks whether the object has the method of an algorithm. `instanceof` would fail for an algorithm of another copy of
- * this package.
- */
+/** Not by `instanceof`, which fails for an algorithm of another copy of this package. */
 function checkAlgorithm(algorithm: RateAlgorithm): void {
   if (typeof algorithm?.makeRule === 'function') return;
   throw mustBe(

@@ -105,10 +105,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   }
 }
 
-/**
- * Sets the limit of a rule to 0, for plans that include nothing. With `overage`, requests are counted beyond the limit.
- * Without it, they are rejected without calling the store.
- */
+/** For plans that include nothing. With `overage`, requests are still counted; without, the store isn't called. */
 function closed(rule: Rule): Rule {
   const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0 };
   return rule.soft ? { ...rule, soft: none } : none;

@@ -2,12 +2,10 @@
 
 import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
-/**
- * The bytes charged for each entry in addition to its value and name. Without them, many empty values could fill the
- * memory.
- */
+/** Charged for each entry beside its value and name, because many empty values could fill the memory. */
 const ENTRY_BYTES = 128;
 
 export const VALUE_BYTES: number = 64 * 2 ** 20;
@@ -65,10 +63,7 @@ export class MemoryValues implements SyncValues {
   }
 }
 
-/**
- * Returns a text that identifies a name. It contains the lengths of the limiter and the key, so different names have
- * different texts.
- */
+/** The lengths of limiter and key make the text unique. */
 function textOf({ limiter, key, id }: ValueName): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${id}`;
 }
@@ -77,7 +72,5 @@ const shared = new WeakMap<object, MemoryValues>();
 
 /** The values that belong to the shared memory of limiters without a store. */
 export function sharedValues(memory: object, clock: Clock): MemoryValues {
-  const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
-  shared.set(memory, values);
-  return values;
+  return getOrMake(shared, memory, () => new MemoryValues(clock, VALUE_BYTES));
 }

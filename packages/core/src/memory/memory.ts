@@ -3,6 +3,7 @@ import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/g
 import { KnownCounts } from '../algorithms/known-counts.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Eventually } from '../base/host.js';
 import type { Ask } from '../contract/ask.js';
 import type { Answer, BucketRule, Rule, Shelf } from '../contract/rule.js';
@@ -17,9 +18,7 @@ const memories = new WeakMap<Clock, Memory>();
 
 /** The memory that limiters without a store share, one for each clock. Each limiter object has separate counts. */
 export function sharedMemory(clock: Clock = systemClock): Memory {
-  const memory = memories.get(clock) ?? new Memory(clock, MAX_ENTRIES);
-  memories.set(clock, memory);
-  return memory;
+  return getOrMake(memories, clock, () => new Memory(clock, MAX_ENTRIES));
 }
 
 export class Memory implements SyncStore {
@@ -32,16 +31,10 @@ export class Memory implements SyncStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /**
-   * Only in a `forgivingMemory`: pauses and locks are added up to this many entries, other counts only up to
-   * `maxEntries`.
-   */
+  /** Only in a `forgivingMemory`: pauses and locks are added up to this size, other counts up to `maxEntries`. */
   private readonly forgivesUpTo: number | undefined;
   private readonly known = new KnownCounts();
-  /**
-   * Undefined in a `forgivingMemory`, and in the memory that limiters without a store share. For the latter,
-   * `idempotency()` creates the values.
-   */
+  /** Undefined in a `forgivingMemory` and in a shared memory, whose values `idempotency()` creates. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgivesUpTo?: number) {
@@ -109,9 +102,7 @@ export class Memory implements SyncStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /**
-   * Like {@link performOn}, but only for buckets, because calls on a known class are faster than calls through `Shelf`.
-   */
+  /** {@link performOn} for buckets: calls on a known class are faster than calls through `Shelf`. */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);

@@ -5,18 +5,12 @@ import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/**
- * The number of shared counts of each kind of limit. Limits with the same algorithm and `rule.code` are of one kind;
- * each calendar is a separate kind.
- */
+/** Shared counts of each kind: of each algorithm and `rule.code`, and of each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 export class Overflow {
   uses = 0;
-  /**
-   * The shared counts. They are kept until all have expired, because any key without its own count may have been
-   * charged on one of them.
-   */
+  /** Kept until all have expired: any key without its own count may have been charged on one of them. */
   private counts: Shelves | undefined;
   private untilUs = 0;
 
@@ -53,10 +47,7 @@ export class Overflow {
   }
 }
 
-/**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The `put`
- * of a permit stays, because the permit's id shows that it belongs to the key.
- */
+/** A `put` or `reset` on a shared count becomes a `look`: another key may have charged. Permits have ids. */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
   const gives = op === 'reset' || (op === 'put' && rule.logic.merges);
@@ -67,10 +58,7 @@ export function needsRoom({ op }: Step): boolean {
   return op !== 'look' && op !== 'put' && op !== 'reset';
 }
 
-/**
- * The answer to a claim for which the store has no room. The claim is rejected, because a claim that is not stored
- * protects nothing. With `onStoreError: 'allow'`, it is admitted.
- */
+/** Rejects a claim, because one that is not stored protects nothing. `onStoreError: 'allow'` admits it. */
 export function noRoom(looked: Answer, { onStoreError }: Step): Answer {
   const full = 'the memory store is full: raise maxEntries';
   const failure = new SpillwayError('SPW_STORE_ERROR', full, { kind: 'full' });

@@ -2,6 +2,7 @@ import { withDebt } from '../algorithms/debt.js';
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost, integerBetween } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { isThenable } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
@@ -222,12 +223,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 
   private spendingOf(key: object): Spending<Usage> {
-    let spending = this.spendings.get(key);
-    if (!spending) {
-      spending = new Spending(this.floor);
-      this.spendings.set(key, spending);
-    }
-    return spending;
+    return getOrMake(this.spendings, key, () => new Spending(this.floor));
   }
 
   private reservedFor(
@@ -259,12 +255,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 
   private resendsOf({ releases }: Settling): Resends {
-    let resends = this.resends.get(releases);
-    if (!resends) {
-      resends = new Resends(releases);
-      this.resends.set(releases, resends);
-    }
-    return resends;
+    return getOrMake(this.resends, releases, () => new Resends(releases));
   }
 }
 
@@ -287,10 +278,7 @@ function checkGuarded({ key, refundIf }: Parameters<MeterHooks['inGuard']>[0]): 
   }
 }
 
-/**
- * Caps the cost of a step at `maxReserve`. The step still charges units that are owed beyond the cap, but only the
- * capped cost can cause a rejection.
- */
+/** Caps the cost at `maxReserve`. Units owed beyond that are charged, but cause no rejection. */
 function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
   const most = capacityOf(step.rule);
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);

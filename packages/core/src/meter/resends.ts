@@ -10,10 +10,7 @@ import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
 
-/**
- * How long a settlement is resent. After this time, most token buckets would no longer count its units. A calendar
- * would, so its count then stays wrong.
- */
+/** After this time, most token buckets would no longer count the units; the count of a calendar stays wrong. */
 const KEPT_US = 3_600_000_000;
 
 export class Resends {
@@ -45,10 +42,7 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /**
-   * Sends overdue steps. Called for each settlement, because some platforms stop the timer when the request that set it
-   * ends.
-   */
+  /** Sends overdue steps. Called for each settlement: some platforms stop a timer with its request. */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

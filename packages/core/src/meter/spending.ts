@@ -54,10 +54,7 @@ export interface Spent<Usage> {
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/**
- * What a request that was cut off costs: the usage that it owes, but at least `perSecond` for each second. If
- * undefined, at least its reservation.
- */
+/** A cut-off request costs what it owes, at least `perSecond` each second. Undefined: at least its reservation. */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
 interface Line<Usage> {
@@ -205,10 +202,7 @@ export class Spending<Usage> implements Spent<Usage> {
     return end && !end.keeps ? units : Math.max(units, line.charge.reserved);
   }
 
-  /**
-   * The price of a usage; 0 if there is no usage. If the price is invalid, reports a fault and returns the current
-   * charge, so that nothing changes.
-   */
+  /** If the price is invalid, reports a fault and returns the current charge, so that nothing changes. */
   private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
     if (usage === undefined) return 0;
     let error: unknown;

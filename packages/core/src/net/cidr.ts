@@ -39,10 +39,7 @@ export function inRange(range: AddressRange, address: Address): boolean {
   return true;
 }
 
-/**
- * The blocks that contain all public addresses, by family. Other addresses are local, multicast, reserved or
- * unassigned.
- */
+/** The blocks that contain all public addresses, by family. Other addresses are local or unassigned. */
 const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/4']];
 /** Non-public networks inside the blocks of {@link PUBLIC} (IANA special-purpose address registries). */
 const SPECIAL =

@@ -77,9 +77,7 @@ const HEADERS = [
 
 const STANDARD = ['Forwarded'] as const;
 
-/**
- * The first 100 requests are checked, then one in 100. A proxy adds its header to every request, so a sample suffices.
- */
+/** The first 100 requests are checked, then one in 100: a proxy adds its header to every request. */
 const SAMPLED = 100;
 
 /** If X-Forwarded-For has more entries than this, some are probably from the client and not from proxies. */
@@ -132,10 +130,7 @@ class ForwardedWatch {
   }
 }
 
-/**
- * The number of proxies, if each added one entry to the header. Undefined if an entry is not an address, or if there
- * are too many.
- */
+/** The number of proxies, if each added one entry. Undefined if an entry is no address, or if there are too many. */
 function hopsIn(value: string): number | undefined {
   let hops = 0;
   for (const address of forwardedAddresses(value)) {

@@ -39,10 +39,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     hasBegun = true;
     watcher.head(status, (name) => fieldOf(res, own, name));
   };
-  /**
-   * Calls a method of the response. If it throws before the head was sent, recording starts again, because an error
-   * handler may send another response.
-   */
+  /** Calls a method. If it throws before the head was sent, records again: another response may follow. */
   const attempt = (method: Method, args: unknown[]): unknown => {
     try {
       return Reflect.apply(method, res, args);
@@ -55,10 +52,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       throw error;
     }
   };
-  /**
-   * Ends the response once the attempt to store it has ended. Meanwhile `writableEnded` is true, so that nothing
-   * changes the response.
-   */
+  /** Ends the response after the attempt to store it. Until then `writableEnded` is true, so nothing changes it. */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
     Object.defineProperty(res, 'writableEnded', { value: true, configurable: true });
@@ -102,10 +96,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   };
 }
 
-/**
- * Calls `write` or `end` after the attempt to store the response. The handler can no longer catch errors of this call,
- * so they destroy the response.
- */
+/** Destroys the response if a late `write` or `end` throws, because the handler can no longer catch the error. */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {
     Reflect.apply(method, res, args);

@@ -2,10 +2,7 @@ import { after } from '../base/host.js';
 import { utf8Bytes } from '../base/utf8.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
-/**
- * The global `Buffer`, which exists only in Node-compatible runtimes. In other runtimes, streams have no encoding
- * except UTF-8.
- */
+/** Runtimes without a global `Buffer` have no stream encoding except UTF-8. */
 interface NodeGlobals {
   readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
 }
@@ -71,10 +68,7 @@ function isLossy(chunk: unknown, encoding: unknown): boolean {
 
 const LOSSLESS = ['latin1', 'hex', 'base64', 'base64url'];
 
-/**
- * Whether the body has the length that `Content-Length` states; true without that header. On HTTP/2, `end` doesn't show
- * that the body is whole, because Node also emits it for reset streams.
- */
+/** Whether the body is as long as `Content-Length` states. On HTTP/2, reset streams emit `end` too. */
 function isWhole({ headers }: NodeBody, length: number): boolean {
   const told = headers['content-length'];
   return told === undefined || Number(told) === length;

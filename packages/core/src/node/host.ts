@@ -58,9 +58,7 @@ export function countConnections(): () => void {
   };
 }
 
-/**
- * CPU time of this thread or, if the host has no `threadCpuUsage` (Node before 23.9), of all threads of the process.
- */
+/** CPU time of this thread; without `threadCpuUsage` (Node before 23.9), of the whole process. */
 function processorMs(): number | undefined {
   const { process } = globalThis as { process?: Process };
   const used = process?.threadCpuUsage?.() ?? process?.cpuUsage?.();

@@ -1,13 +1,7 @@
-/**
- * A live worker that has not written for this long has a blocked event loop and counts as busy. Workers write every
- * second.
- */
+/** A live worker that has not written for this long is blocked and counts as busy. Workers write every second. */
 const LATE_MS = 2_500;
 
-/**
- * A worker that has not written for this long no longer counts: its thread was terminated, its process is suspended, or
- * its event loop is still blocked.
- */
+/** After this long, a silent worker no longer counts: it has ended, is suspended, or stays blocked. */
 const GONE_MS = 8_000;
 
 /** Files that are unchanged for this long are removed. */
@@ -29,10 +23,7 @@ interface Worker {
   count: number;
   busy: number;
   countChangedMs: number;
-  /**
-   * Whether the worker's file name has changed since it was first seen. If not, the file may belong to a process killed
-   * long ago.
-   */
+  /** Whether the file name has changed since it was first seen. If not, the process may be long dead. */
   isWriting: boolean;
   round: number;
 }

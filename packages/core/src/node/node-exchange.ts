@@ -32,7 +32,6 @@ export class NodeExchange implements Exchange, RejectedResponse {
     this.req = req;
     this.res = res;
     this.isOwn = isOwn;
-    this.rejection = undefined;
   }
 
   isGone(): boolean {
@@ -274,10 +273,7 @@ function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void
 
 const WATCHERS = Symbol('spillway.watchers');
 
-/**
- * All callbacks of a response share one pair of listeners. GraphQL can cause many callbacks, and Node warns of more
- * than 10 listeners.
- */
+/** All callbacks of a response share two listeners: GraphQL adds many, and Node warns of more than 10. */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
 function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
@@ -316,10 +312,7 @@ function closes({ socket }: NodeResponse): boolean {
 
 const WAITING = Symbol('spillway.waiting');
 
-/**
- * Returns a function that cancels the callback. All callbacks of a socket share one listener, because Node warns of
- * more than 10 listeners.
- */
+/** All callbacks of a socket share one listener: Node warns of more than 10. Returns a function that cancels. */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
   callback: () => void,

@@ -12,10 +12,7 @@ const BUSY = 0.5;
  * with 500 ms. With one second, a tenth of the critical requests failed when an overload hit an idle loop.
  */
 const MEMORY_MS = 500;
-/**
- * A loop that was idle for less than this fraction counts as never idle, because the measured idle time includes
- * polling the system for events.
- */
+/** Less idle time than this fraction counts as none, because it includes polling the system for events. */
 const PAUSE = 0.01;
 /**
  * When the loop has accepted connections for this long without idling, the load is at least 1. The loop accepts one
@@ -37,10 +34,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /**
-   * When an iteration last ended without a queue of connections. There is no queue if the loop was idle or accepted no
-   * connection.
-   */
+  /** When an iteration last ended without a queue of connections: the loop was idle or accepted none. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -155,9 +149,7 @@ export class TimerDrift {
     this.turnFromMs ??= nowMs;
   }
 
-  /**
-   * Call it at the end of the loop iteration in which the timer fired. Returns false if called twice in one iteration.
-   */
+  /** Call it at the end of the timer's loop iteration. A second call in one iteration returns false. */
   turned(nowMs: number): boolean {
     if (this.turnFromMs === undefined) return false;
     this.turnMs = nowMs - this.turnFromMs;

@@ -142,10 +142,7 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/**
- * The wait of a rejection, also in shadow mode. Otherwise empty, because the `retryAfterMs` of an allowed request is
- * about the next request.
- */
+/** Empty for an allowed request, whose `retryAfterMs` is about the next request. */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';
@@ -154,10 +151,7 @@ function waitOf({ reason, retryAfterMs }: Decision): string {
   return `${Math.ceil(retryAfterMs / 100) / 10} s`;
 }
 
-/**
- * Joins cells to a line, and cuts long text. Cells contain client input, and a terminal would obey control characters,
- * so all characters other than printable ASCII are replaced.
- */
+/** Replaces all but printable ASCII: cells have client input, and terminals obey control characters. */
 function inColumns(cells: readonly string[], color?: number): string {
   const shown = cells.map((cell, at) => {
     const plain = cell.replace(/[^\x20-\x7e]/g, '?');

@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.js';
 import { isOfTheCall, isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, disregard, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { RecentSubjects, warn } from '../base/log.js';
@@ -50,8 +51,7 @@ interface LastLine {
 const lastLines = new WeakMap<Logger, RecentSubjects<LastLine>>();
 
 function logFault(logger: Logger, fault: Fault, hasBreaker = false): void {
-  const lines = lastLines.get(logger) ?? new RecentSubjects<LastLine>();
-  lastLines.set(logger, lines);
+  const lines = getOrMake(lastLines, logger, () => new RecentSubjects<LastLine>());
   const id = idOf(fault);
   const last = lines.get(id);
   const nowUs = systemClock.nowUs();
@@ -67,10 +67,7 @@ function logFault(logger: Logger, fault: Fault, hasBreaker = false): void {
   warn(logger, sentenceOf(fault) + timesOf(last, nowUs) + seeHelp(fault.error));
 }
 
-/**
- * The id of a fault. Faults with the same id share one log line per minute. A store fault affects all limiters, so its
- * id contains no limiter name.
- */
+/** Faults with the same id share a log line per minute. A store fault affects all limiters. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';

@@ -1,6 +1,7 @@
 import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { helpFor, mustBe } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, type Logger } from '../base/host.js';
 import { RecentSubjects, warn } from '../base/log.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -29,9 +30,7 @@ interface NoticesOptions {
   readonly validate?: Validate | undefined;
 }
 
-/**
- * Warnings of one guard, or of keyed limiters. Guards and limiters that share a logger don't repeat each other's lines.
- */
+/** Guards and limiters that share a logger don't repeat each other's lines. */
 export class Notices {
   private readonly logger: Logger | false;
   private readonly validate: Validate;
@@ -68,8 +67,7 @@ export class Notices {
 const known = new WeakMap<Logger, RecentSubjects<number>>();
 
 function countIn(logger: Logger, reason: string): number {
-  const times = known.get(logger) ?? new RecentSubjects<number>();
-  known.set(logger, times);
+  const times = getOrMake(known, logger, () => new RecentSubjects<number>());
   const count = (times.get(reason) ?? 0) + 1;
   times.set(reason, count);
   return count;

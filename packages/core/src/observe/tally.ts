@@ -3,6 +3,7 @@
  * prom-client for each decision would take as long as a decision of the memory store.
  */
 
+import { getOrMake } from '../base/get-or-make.js';
 import type { Control } from '../contract/control.js';
 import type { Outcome, Reason } from '../contract/decision.js';
 import type {
@@ -167,8 +168,7 @@ export class Tally implements Observer {
 
   private planLabel(limiter: string, plan: string): string {
     if (plan === '') return plan;
-    const names = this.plans.get(limiter) ?? new Set<string>();
-    this.plans.set(limiter, names);
+    const names = getOrMake(this.plans, limiter, () => new Set<string>());
     if (names.size < PLANS) names.add(plan);
     return names.has(plan) ? plan : OTHER_PLAN;
   }
@@ -177,9 +177,7 @@ export class Tally implements Observer {
     const isFull = this.faulty.size >= SERIES && !this.faulty.has(name);
     const limiter = isFull ? OTHERS : name;
     const bySource = inner(this.faulty, limiter);
-    const count = bySource.get(source) ?? { labels: { limiter, source }, value: 0 };
-    bySource.set(source, count);
-    count.value += 1;
+    getOrMake(bySource, source, () => ({ labels: { limiter, source }, value: 0 })).value += 1;
   }
 
   onUnits({ limiter: name, kind, units }: UnitsEvent): void {
@@ -280,10 +278,5 @@ function sample(limiter: string, value: number): Sample<'limiter'> {
 }
 
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
-  let found = outer.get(key);
-  if (!found) {
-    found = new Map<K, V>();
-    outer.set(key, found);
-  }
-  return found;
+  return getOrMake(outer, key, () => new Map<K, V>());
 }

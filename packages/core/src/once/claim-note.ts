@@ -2,10 +2,7 @@
 
 import { base64url } from '../base/bytes-text.js';
 
-/**
- * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). With `x`,
- * there is no digest, because the parsed body can't be compared.
- */
+/** What was digested: bytes (`r`), the parsed body (`p`), or the app's value (`o`). `x`: it can't be compared. */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
 
 /** The note of a claim that is done: whether its response was stored, and the fingerprint of the request. */

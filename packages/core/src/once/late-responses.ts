@@ -17,16 +17,10 @@ const WRITE_MS = 1_000;
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/**
- * How many late responses are written at a time, except on Workers. After a failed write, none is written for 1 s,
- * because the store may hang.
- */
+/** How many late responses are written at once, except on Workers. After a failure, none for 1 s. */
 const LANES = 4;
 
-/**
- * How much longer than `keep` the store keeps a response. The response is written before its claim is marked as done,
- * and must not expire before the claim.
- */
+/** How much longer than `keep` a response is kept: it is written before its claim is done, and must outlive it. */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 
@@ -55,10 +49,7 @@ export class LateResponses {
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /**
-   * Returns the response as a value to write later. Returns undefined if the store rejected the response as invalid,
-   * because a later write would fail too.
-   */
+  /** The response as a value to write later; undefined if the store rejected it as invalid. */
   lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);

@@ -51,10 +51,7 @@ export function inBackground(
     .finally(() => running.delete(name));
 }
 
-/**
- * Returns the step that reads a count by calendar. Its rule can have any calendar, because the store uses the period
- * that is stored with the count.
- */
+/** A step that reads a count by calendar. Its rule may have any calendar: the store uses the stored period. */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };

@@ -1,5 +1,6 @@
 /** Handles a request whose key is already claimed: it waits, gets the stored response or is rejected. */
 
+import { getOrMake } from '../base/get-or-make.js';
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
 import type { Decision, Reason } from '../contract/decision.js';
@@ -62,10 +63,7 @@ function rejected(decision: Decision, reason: Reason, status?: number): Settled 
   return { decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity } };
 }
 
-/**
- * Rejects a retry because the stored response could not be read. `onStoreError` does not apply, because the first
- * request was completed and this one must not run. The client may retry later.
- */
+/** Regardless of `onStoreError`: the first request was completed, so this one must not run. */
 function storeFailed(decision: Decision): Settled {
   return {
     decision: { ...decision, outcome: 'error', reason: 'store-error', retryAfterMs: Number.NaN },
@@ -75,15 +73,10 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 500;
 
-/**
- * The pause between polls once the run has ended in this process. It is short, because the end soon reaches the store.
- */
+/** The pause between polls once the run has ended here: the end soon reaches the store. */
 const SOON_MS = 10;
 
-/**
- * Maximum number of retries waiting for one key in one guard of a process. A well-behaved client sends one or two at a
- * time.
- */
+/** The most retries that wait for a key in one guard. A well-behaved client sends one or two at a time. */
 const MOST_WAITING = 32;
 
 export class WaitingRetries {
@@ -118,7 +111,7 @@ export class WaitingRetries {
     const untilUs = this.untilUs.get(claim) ?? clock.nowUs() + this.waitUs;
     this.untilUs.set(claim, untilUs);
     if (untilUs <= clock.nowUs() || exchange.isGone()) return false;
-    const waits = this.waitsOf(context);
+    const waits = getOrMake(this.waits, context, () => new Map<string, Crowd>());
     const name = claimNameOf(step);
     const crowd = waits.get(name) ?? { size: 0, wait: undefined };
     if (crowd.size >= MOST_WAITING) return false;
@@ -149,12 +142,6 @@ export class WaitingRetries {
       },
     );
     return settled;
-  }
-
-  private waitsOf(context: KeepContext): Map<string, Crowd> {
-    const waits = this.waits.get(context) ?? new Map<string, Crowd>();
-    this.waits.set(context, waits);
-    return waits;
   }
 }
 
@@ -234,10 +221,7 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/**
- * Returns a unique name of a claim. It starts with the lengths of limiter and key, because without the lengths, two
- * claims could have the same name.
- */
+/** The lengths of limiter and key make the name of a claim unique. */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

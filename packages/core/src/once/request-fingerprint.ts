@@ -12,10 +12,7 @@ export interface Comparing {
   incomparable(error: unknown): void;
 }
 
-/**
- * SHA-256 of method, host (if `comparesHost`), path, query, media type and content encoding: everything that is
- * compared except the body.
- */
+/** SHA-256 of all that is compared except the body, with the host only if `comparesHost`. */
 function headDigest<Raw>(
   request: LimitRequest<Raw>,
   recorder: Recorder,
@@ -49,10 +46,7 @@ function sortedQuery(query: string): string {
   return query.split('&').filter(Boolean).sort(byName).join('&');
 }
 
-/**
- * The media type with its charset, unless that is UTF-8. The boundary of a multipart form is left out, because it
- * changes with each attempt.
- */
+/** The media type and charset, unless UTF-8. A multipart boundary changes with each attempt. */
 function mediaType(value = ''): string {
   const [type = '', ...parameters] = value.toLowerCase().replace(/[\s"]/g, '').split(';');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
@@ -185,10 +179,7 @@ function digestText(digest: Uint8Array): string {
   return base64url(digest).slice(0, 22);
 }
 
-/**
- * The digest of a value, or the error that prevented it. A value without comparable content, such as a Blob,
- * has neither.
- */
+/** A value without comparable content, such as a Blob, has neither a digest nor an error. */
 export interface ValueDigest {
   readonly digest?: string;
   readonly error?: Error;

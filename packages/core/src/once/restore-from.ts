@@ -87,10 +87,7 @@ class Restorer {
   private readonly loads: ReadonlyMap<string, UsedUnits>;
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
-  /**
-   * The running loads, each with the time after which it no longer counts as running. No timer removes them, because
-   * Workers end timers with the request.
-   */
+  /** The running loads. Not removed by timers, because Workers end timers with the request. */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
 
@@ -221,10 +218,7 @@ class Restorer {
   }
 }
 
-/**
- * Returns the step that sets the mark of a key for a period. The mark's id contains the period's start, because a new
- * period can begin early, while the mark of the previous one still exists.
- */
+/** The step that marks a period as restored. The next period may begin before the mark of this one expires. */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);

@@ -38,10 +38,7 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly collected = new ResponseCollector();
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /**
-   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The claim then ends as soon as
-   * the handler responds.
-   */
+  /** True after a disconnect or `maxRun`: the claim then ends as soon as the handler responds. */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
   private cancel: () => void;

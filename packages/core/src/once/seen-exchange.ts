@@ -14,7 +14,6 @@ export class SeenExchange implements StoredExchange {
   constructor(exchange: RecordedExchange, holder: object) {
     this.exchange = exchange;
     this.holder = holder;
-    this.made = undefined;
   }
 
   get recorder(): Recorder {

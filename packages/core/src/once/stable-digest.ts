@@ -1,10 +1,7 @@
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
-/**
- * The work after which the digest yields to the event loop; it takes a few milliseconds. Each character or byte counts
- * 1, and each value counts {@link VALUE}.
- */
+/** The digest yields after this much work, a few milliseconds. A character or byte is 1, a value {@link VALUE}. */
 const SLICE = 2 ** 17;
 
 /** Maximum work for one value. 10 MB of JSON always need less, but YAML aliases could need any amount. */
@@ -17,9 +14,7 @@ const DEEPEST = 2 ** 20;
 
 const PIECE = 2 ** 15;
 
-/**
- * Names are sorted in lists of this length, then merged in steps, so that sorting never blocks the event loop for long.
- */
+/** Names are sorted in lists of this length, then merged in steps that never block the event loop for long. */
 const RUN = 2 ** 12;
 
 /** Thrown for a value without comparable content, such as a Blob. */
@@ -58,9 +53,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
 
 interface Frame {
   readonly value: unknown;
-  /**
-   * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
-   */
+  /** Takes a step. `value`: a nested value must be written. `more`: work is left. `end`: done. */
   next(out: Output): 'value' | 'more' | 'end';
 }
 
@@ -89,10 +82,7 @@ function writeText(text: string, out: Output): Frame | undefined {
   return undefined;
 }
 
-/**
- * Writes a long string as several quoted pieces. An opening quote directly follows a closing quote only between such
- * pieces, so no other value looks the same.
- */
+/** Writes several quoted pieces. Only between such pieces does a quote directly follow a quote. */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;

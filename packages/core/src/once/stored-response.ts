@@ -1,10 +1,7 @@
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
-/**
- * Headers that are stored by default: they describe the body or point to a created resource. Other headers may concern
- * a single response or client.
- */
+/** Stored by default: they describe the body or point to a created resource. Others may concern one client. */
 const STORED_HEADERS = [
   'Content-Type',
   'Content-Encoding',

@@ -32,10 +32,7 @@ export interface Crossed {
   readonly resetsAt: Date;
 }
 
-/**
- * A callback that takes longer than this may be called again, by any process. A failed callback is called again after
- * this time.
- */
+/** After this time, any process may call the callback again, because it failed or takes long. */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 34_560_000_000_000;
@@ -112,10 +109,7 @@ interface Quiet {
 
 const MOST_ENDS = 8;
 
-/**
- * Ends that differ by at most this belong to the same period, because late replies of the store shift the computed end
- * by less.
- */
+/** Ends that differ by at most this are of one period: late replies shift the computed end by less. */
 const SAME_US = 60_000_000;
 
 /**

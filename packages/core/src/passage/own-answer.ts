@@ -3,9 +3,7 @@ import { after, isThenable } from '../base/host.js';
 
 const RESPONSE_START_TIMEOUT_MS = 10_000;
 
-/**
- * How long a framework may take to begin a response, such as a file or view, after the promise of `onRejected` settles.
- */
+/** How long a response, such as a file or view, may take to begin after `onRejected` settles. */
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
@@ -148,10 +146,7 @@ export class OwnAnswer {
   }
 }
 
-/**
- * Wraps thrown primitives. Otherwise frameworks would treat `undefined` as success, and Express would treat `'route'`
- * as a jump to the next route.
- */
+/** Wraps primitives: `undefined` would mean success to frameworks, and `'route'` the next route to Express. */
 function anError(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);
 }

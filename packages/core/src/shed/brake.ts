@@ -21,10 +21,7 @@ const RISING_GAIN = 0.25;
 const FALLING_GAIN = 0.1;
 /** The largest fraction. Some requests must pass, because otherwise the controller can't see when the load ends. */
 const MAX_FRACTION = 0.97;
-/**
- * Errors are capped at this value, because one long stall would otherwise make the integral too large. The smallest
- * error is -1, for an idle event loop.
- */
+/** The largest error, because one long stall would make the integral too large. An idle event loop has -1. */
 const MAX_ERROR = 2;
 /** This long after the next reading was due, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
@@ -79,10 +76,7 @@ function clamp(fraction: number): number {
 /** The counts fall to 1/e in this time, which is much longer than a burst and much shorter than changes of traffic. */
 const MEMORY_US = 3_000_000;
 
-/**
- * The share of each class in the traffic. The brake needs it to reject a fraction of all requests, lowest classes
- * first.
- */
+/** The share of each class in the traffic: the brake rejects a fraction of all requests, lowest classes first. */
 export class Mix {
   private readonly counts: number[];
   private total = 0;

@@ -11,10 +11,7 @@ const GOOD = 0.7;
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
-/**
- * The level of an idle worker. At full utilization, the level rises from there to 0 in 28 s (Stripe: 3.5 samples, one
- * every 8 s).
- */
+/** The level of an idle worker: 28 s of full utilization below 0 (Stripe: 3.5 samples, one every 8 s). */
 const REST_US = -28_000_000;
 export const LADDER_MEASURE_PERIOD_US = 1_000_000;
 /** This long after the next reading was due, the ladder returns to the level of an idle worker. */
@@ -59,10 +56,7 @@ export function advanceLadder(
   return { levelUs: Math.min(Math.max(to, REST_US), FULL_US), atUs: covered.atUs };
 }
 
-/**
- * How many microseconds the level rises per microsecond: 1 at full utilization, -1 on an idle worker, 0 between
- * {@link GOOD} and {@link BAD}.
- */
+/** The rise of the level per time: 1 at full utilization, -1 if idle, 0 between {@link GOOD} and {@link BAD}. */
 function slopeAt(utilization: number): number {
   if (utilization < GOOD) return utilization / GOOD - 1;
   if (utilization < BAD) return 0;

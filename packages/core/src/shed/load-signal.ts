@@ -159,10 +159,7 @@ interface Watcher {
   measured(): void;
 }
 
-/**
- * Holds the watcher weakly, because a signal can live as long as the process and must not retain shedders of tests or
- * reloads.
- */
+/** Holds the watcher weakly: a signal can outlive the shedders of tests and reloads. */
 function watchSignal(signal: Signal, watcher: Watcher): void {
   const watched = weakly(watcher);
   const stop: unknown = signal.watch?.(() => {
@@ -173,10 +170,7 @@ function watchSignal(signal: Signal, watcher: Watcher): void {
   disregard(stop);
 }
 
-/**
- * Returns a function that gets the watcher, if it still exists. That function is not written inside `watchSignal`,
- * because it could then retain all variables there, including `watcher`.
- */
+/** Not written inside `watchSignal`, because it could then retain `watcher` and all other variables there. */
 function weakly(watcher: Watcher): () => Watcher | undefined {
   if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers before May 2025
   const weak = new WeakRef(watcher);

@@ -91,10 +91,7 @@ export class Ranking<Raw = unknown> {
     return this.inferred(reads ? 'get' : 'post');
   }
 
-  /**
-   * The rank of a class that `isTest` or the method determines. It is never the critical rank: if the class is the
-   * critical one or is missing in `classes`, the request is shed first.
-   */
+  /** Never the critical rank: a class that is critical, or missing in `classes`, is shed first. */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;
     return rank === this.classes.length - 1 ? 0 : rank;

@@ -157,9 +157,7 @@ function decideGroup(
   return { result, changes: changesOf(counts, stored, nowUs) };
 }
 
-/**
- * Returns the changes to write. Counts whose text stays the same are left out, such as an unused count that is reset.
- */
+/** The changes to write, without counts whose text stays the same, such as an unused count that is reset. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

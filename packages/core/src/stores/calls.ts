@@ -151,10 +151,7 @@ function noAnswer(wanted: string, got: unknown): SpillwayError {
   return new SpillwayError('SPW_STORE_ERROR', message, { kind: 'reply' });
 }
 
-/**
- * Calls may share a timer if their deadlines differ by at most this time. The timer fires this long after the first of
- * these deadlines.
- */
+/** Calls share a timer if their deadlines differ by at most this. It fires this long after the first deadline. */
 const SHARED_US = 1_000;
 
 /**

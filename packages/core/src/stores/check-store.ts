@@ -8,11 +8,7 @@ import type { Store } from '../contract/store.js';
 import type { LinkedStore } from '../contract/store-link.js';
 import { checkValidate } from '../observe/notices.js';
 
-/**
- * Returns the store if it has passed through `remoteStore` or is a memory store.
- *
- * @throws SpillwayError `SPW_STORE_INVALID`
- */
+/** @throws SpillwayError `SPW_STORE_INVALID` unless it has passed through `remoteStore` or is a memory store */
 export function checkStore(store: Store): LinkedStore {
   checkStoreShape(store);
   if (typeof (store as Partial<LinkedStore>).link === 'function') return store as LinkedStore;

@@ -32,10 +32,7 @@ const FIRST_SAMPLES = 10;
 /** By default, a call counts as slow only if it takes at least this much longer than the median. */
 const MARGIN_US = 10_000;
 
-/**
- * Outcomes of a call. They are also offsets in a bucket, where offset 0 counts all calls, including failed and slow
- * ones.
- */
+/** Outcomes of a call, and their offsets in a bucket. Offset 0 counts all calls. */
 const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
@@ -67,10 +64,7 @@ class Health {
     return isFirst;
   }
 
-  /**
-   * @param isRelapse whether the breaker was open shortly before because of slow calls or a high failure rate. If so,
-   * slow calls in a single second suffice for a diagnosis
-   */
+  /** @param isRelapse whether the breaker was open shortly before for such a cause; one slow second then suffices */
   diagnose(isRelapse: boolean): { isSlow: boolean; bad: number; calls: number } | undefined {
     let calls = 0;
     let failed = 0;
@@ -89,10 +83,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /**
-   * Forgets the counted calls. If they were slow, also drops the samples, because slow calls would otherwise look
-   * usual.
-   */
+  /** Forgets the counted calls and, if they were slow, the samples: slow calls would look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -123,18 +114,12 @@ const WATCH_US = 10_000_000;
  */
 const TURNS_OF_A_CALL = 4;
 
-/**
- * Distinguishes answers that arrived late from answers that this process read late, by counting turns of the event
- * loop.
- */
+/** Counts turns of the event loop, to tell answers that arrived late from answers that were read late. */
 export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /**
-   * Whether turns can be counted. False on Workers, where timers end with their request and the clock stands still
-   * during computation.
-   */
+  /** False on Workers, where timers end with their request and the clock stands still during computation. */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -178,10 +163,7 @@ const MOST_PARTS = 1_000;
 /** How long a part is kept after a call that failed, was slow, or was skipped. */
 const KEPT_US = 10_000_000;
 
-/**
- * A call may take this much longer for each additional step of its group before it counts as slow. On Redis, a step
- * took up to 0.1 ms.
- */
+/** How much longer a call may take for each additional step. On Redis, a step took up to 0.1 ms. */
 const STEP_US = 200;
 
 /** Failures further apart than this don't count as consecutive. */
@@ -201,10 +183,7 @@ export class CircuitBreaker {
   readonly log: OutageLog;
   readonly clock: Clock;
   readonly turns: LoopTurns;
-  /**
-   * The parts with separate states. When the map is full, the least recently called part comes first, to be replaced
-   * first.
-   */
+  /** The parts with separate states, least recently called first: a full map replaces that one first. */
   private readonly parts = new Map<string, StorePart>();
   private readonly others = new StorePart(OTHER_PARTS);
   /** The parts in {@link others} that have failed since the last call that succeeded. */

@@ -9,6 +9,7 @@
 import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { detached, type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { type Answer, countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
@@ -16,17 +17,11 @@ import type { Step } from '../contract/store.js';
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/**
- * Maximum number of rules per limiter. Each plan may have a rule, so clients that choose their plan could otherwise add
- * any number.
- */
+/** The most rules per limiter. Clients that choose their plan could otherwise add any number. */
 const MOST_CODES = 64;
 const SWEEP = 2;
 
-/**
- * The longest time to live of an entry, unless the store sets `denialsLastUs`. Refunds and resets by other processes
- * take effect here at most this late.
- */
+/** The longest life of an entry, unless `denialsLastUs` is set: refunds elsewhere take effect at most this late. */
 const LONGEST_US = 60_000_000;
 
 /**
@@ -160,15 +155,11 @@ export class DenialCache {
   }
 
   private placesOf(limiter: string, code: string): Places {
-    const codes = this.limiters.get(limiter) ?? new Map<string, Places>();
-    this.limiters.set(limiter, codes);
-    let places = codes.get(code);
-    if (!places) {
+    const codes = getOrMake(this.limiters, limiter, () => new Map<string, Places>());
+    return getOrMake(codes, code, () => {
       if (codes.size >= MOST_CODES) this.dropOldest(codes);
-      places = new Map();
-      codes.set(code, places);
-    }
-    return places;
+      return new Map();
+    });
   }
 
   private placeOf(step: Step): number | undefined {
@@ -209,10 +200,7 @@ export class DenialCache {
     if (oldest && !oldest.done) this.drop(oldest.value);
   }
 
-  /**
-   * Checks the next few entries, and evicts those that have expired. Lookups alone don't suffice, because a key may
-   * never be requested again.
-   */
+  /** Evicts expired ones of the next few entries, because a key may never be requested again. */
   private sweep(): void {
     for (let count = 0; count < SWEEP && this.size > 0; count += 1) {
       this.swept = this.swept + 1 < this.rules.length ? this.swept + 1 : 0;

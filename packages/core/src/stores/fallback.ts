@@ -211,10 +211,7 @@ export class FallbackCounters {
     this.applyInMemory(steps.filter(keepsPermit).map((step) => localStep(step, step.op)));
   }
 
-  /**
-   * Applies the store's decisions to these counters. Returns the store's answers, with receipts of the charges made
-   * here.
-   */
+  /** Counts the store's decisions here. Returns its answers, with receipts of the charges made here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(isCountedHere)) return answers;
     const isRejected = anyRejects(steps, answers);
@@ -286,10 +283,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
   }
 }
 
-/**
- * The step with the rule and the receipt of the fallback counters. The properties are listed one by one, because a
- * spread takes longer than counting.
- */
+/** The step for these counters. A spread of the step would take longer than counting. */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
   const { holdUs, together, period, items, receipt, owed } = step;

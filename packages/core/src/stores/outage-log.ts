@@ -119,10 +119,7 @@ export class OutageLog {
     return part === '' ? this.label() : `${this.label()}, ${part}`;
   }
 
-  /**
-   * The end of a line, such as `Meanwhile: api, login: local; payments: deny.` If the store is only slow, limits
-   * with `allow` or `deny` still call it.
-   */
+  /** Such as `Meanwhile: api, login: local; payments: deny.` For `allow` and `deny`, a slow store is still called. */
   private meanwhile(isSlow: boolean): string {
     if (this.policies.size === 0) return 'Meanwhile, onStoreError decides.';
     const byPolicy = new Map<string, string[]>();

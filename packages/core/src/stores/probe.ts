@@ -86,10 +86,7 @@ export class Probe {
     this.cancel?.();
   }
 
-  /**
-   * Whether an attempt is in flight. An attempt without an answer counts as lost after some time, because on Workers it
-   * can end along with the request that sent it.
-   */
+  /** Whether an attempt is in flight. On Workers it can end unanswered, with the request that sent it. */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;

@@ -1,6 +1,7 @@
 /** State that all users of a remote store share, such as its breaker and denial cache: one record per store. */
 
 import { type Clock, systemClock } from '../base/clock.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { Turns } from '../base/host.js';
 import type { Store } from '../contract/store.js';
 import type { BreakerSettings } from '../contract/store-link.js';
@@ -37,7 +38,5 @@ const states = new WeakMap<Store, RemoteState>();
 
 /** Returns the shared state of a store. Only the `clock` of the first call is used. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
-  const state = states.get(store) ?? new RemoteState(store, clock);
-  states.set(store, state);
-  return state;
+  return getOrMake(states, store, () => new RemoteState(store, clock));
 }

@@ -1,6 +1,7 @@
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
@@ -84,14 +85,10 @@ export class StoreClient implements UpkeepClient<Step> {
   // The limiter's name in the store; without a store, a string unique to the limiter object.
   nameOf(limiter: Named): string {
     if (this.hasStore) return limiter.name;
-    const { nameless } = this.shared;
-    let name = nameless.get(limiter);
-    if (name === undefined) {
+    return getOrMake(this.shared.nameless, limiter, () => {
       this.shared.withoutStore += 1;
-      name = this.shared.withoutStore.toString(36);
-      nameless.set(limiter, name);
-    }
-    return name;
+      return this.shared.withoutStore.toString(36);
+    });
   }
 
   // How many limiters of this process share the memory because they have no store; 0 if this client has a store.
@@ -122,9 +119,7 @@ export class StoreClient implements UpkeepClient<Step> {
   }
 }
 
-/**
- * Maximum size of the releases that wait for a store to come back, because a million permits can end during an outage.
- */
+/** The most memory for releases that wait for a store: a million permits can end during an outage. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
 const KEPT = 10_000;
@@ -144,15 +139,13 @@ const states = new WeakMap<Store, SharedState>();
 
 /** Returns the shared state of a store. Only the `clock` of the first call is used. */
 function sharedState(store: Store, clock: Clock = systemClock): SharedState {
-  const state = states.get(store) ?? {
+  return getOrMake(states, store, () => ({
     clock,
     releaseRoom: { bytes: RELEASE_BYTES },
     rules: new Map(),
     nameless: new WeakMap(),
     withoutStore: 0,
-  };
-  states.set(store, state);
-  return state;
+  }));
 }
 
 function numbers(rule: Rule): string {

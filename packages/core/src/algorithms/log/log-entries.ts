@@ -43,10 +43,7 @@ export class Entries implements LogEntries {
   total = 0;
   private length = 0;
   private times = new Float64Array(SPARE);
-  /**
-   * A Fenwick tree: node n, counted from 1, is the sum of the `n & -n` entries that end with the n-th. Undefined while
-   * each entry has one unit.
-   */
+  /** A Fenwick tree: node n (from 1) is the sum of the `n & -n` entries up to n. Undefined if all have one unit. */
   private nodes: number[] | undefined;
   private head = 0;
   private dropped = 0;
@@ -189,10 +186,7 @@ export class Entries implements LogEntries {
     }
   }
 
-  /**
-   * Removes empty entries at the end. {@link lastUs} determines when the log expires, so it must be the instant of an
-   * entry with units.
-   */
+  /** Removes empty entries at the end: {@link lastUs} must be of an entry with units, because the log expires by it. */
   private trimEnd(): void {
     const all = this.dropped + this.total;
     while (this.sumOf(this.length - 1) === all) {
@@ -201,10 +195,7 @@ export class Entries implements LogEntries {
     }
   }
 
-  /**
-   * Rebuilds the log if many entries are dropped or empty. A log without sums is rebuilt earlier, because its rebuild
-   * only copies.
-   */
+  /** Rebuilds a log with many dropped or empty entries: one without sums earlier, because its rebuild only copies. */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
     if (this.length > FEW && (this.head + this.holes) * part > this.length) this.rebuild();

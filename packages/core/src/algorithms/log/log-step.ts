@@ -52,10 +52,7 @@ export function stepLog(
   return allowed;
 }
 
-/**
- * Whether the clock went back by more than a window. A take or record then merges all units that count into one entry
- * at `nowUs`.
- */
+/** If the clock went back by more than a window, a take or record merges all units into one entry at `nowUs`. */
 export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }

@@ -8,12 +8,11 @@
 import type { Ask } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LogAnswer, LogRule, Machine } from '../../contract/rule.js';
-import type { Step } from '../../contract/store.js';
 import { ratePolicy } from '../decide.js';
 import {
   isWritten,
   numbersOf,
-  type StoredCount,
+  type TextForm,
   unknownFormat,
   wholeNumber,
 } from '../stored-count.js';
@@ -43,9 +42,7 @@ export const logMachine: Machine = {
       // The store's answer changes when the log becomes empty, even for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
-    /**
-     * The cost decides which entry must expire before a retry passes, so a cached rejection applies to one cost only.
-     */
+    /** For one cost only, because the cost decides which entry must expire before a retry passes. */
     covers: (cost, kept) => cost === kept,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;
@@ -82,9 +79,36 @@ function measureLog(rule: LogRule, answer: LogAnswer, cost: number): Numbers {
 const MOST_ENTRIES = 10_000;
 const ENTRY = /^(\d+):(\d+)$/;
 
-export function readLog(text: string | undefined): StoredCount {
-  return new StoredLog(text === undefined ? new Entries() : entriesOf(text));
+interface LogState {
+  dirty: boolean;
+  readonly entries: Entries;
 }
+
+export const logForm: TextForm<LogState> = {
+  unused: () => ({ dirty: false, entries: new Entries() }),
+  read: (text) => ({ dirty: false, entries: entriesOf(text) }),
+  step(ask: Ask<LogRule>, state, nowUs, charge): LogAnswer {
+    const { entries } = state;
+    const { op, rule } = ask;
+    const view = { used: 0, freesUs: 0, lastUs: 0 };
+    entries.drop(entries.unitsUntil(nowUs - rule.windowUs));
+    const mayGrow = entries.count < MOST_ENTRIES;
+    const ahead = isAhead(rule, entries, nowUs);
+    const allowed = stepLog(ask, entries, nowUs, charge, view, mayGrow);
+    state.dirty = isWritten(ask, allowed || op === 'record', charge, ahead);
+    return { allowed, nowUs, ...view };
+  },
+  expiresUs: ({ entries }, { windowUs }: LogRule) => entries.lastUs + windowUs,
+  text({ entries }) {
+    let text = '1';
+    let before = 0;
+    eachEntry(entries, (us, units) => {
+      text += ` ${us - before}:${units}`;
+      before = us;
+    });
+    return text;
+  },
+};
 
 function entriesOf(text: string): Entries {
   const [mark, ...words] = text.split(' ');
@@ -99,39 +123,4 @@ function entriesOf(text: string): Entries {
   }
   wholeNumber(entries.total);
   return entries;
-}
-
-class StoredLog implements StoredCount {
-  changed = false;
-  expiresUs = 0;
-  private readonly entries: Entries;
-
-  constructor(entries: Entries) {
-    this.entries = entries;
-  }
-
-  step(step: Step, nowUs: number, charge: boolean): LogAnswer {
-    const { entries } = this;
-    const ask = step as Ask<LogRule>;
-    const { op, rule } = ask;
-    const { windowUs } = rule;
-    const view = { used: 0, freesUs: 0, lastUs: 0 };
-    entries.drop(entries.unitsUntil(nowUs - windowUs));
-    const mayGrow = entries.count < MOST_ENTRIES;
-    const ahead = isAhead(rule, entries, nowUs);
-    const allowed = stepLog(ask, entries, nowUs, charge, view, mayGrow);
-    if (isWritten(ask, allowed || op === 'record', charge, ahead)) this.changed = true;
-    this.expiresUs = entries.lastUs + windowUs;
-    return { allowed, nowUs, ...view };
-  }
-
-  text(): string {
-    let text = '1';
-    let before = 0;
-    eachEntry(this.entries, (us, units) => {
-      text += ` ${us - before}:${units}`;
-      before = us;
-    });
-    return text;
-  }
 }

@@ -14,10 +14,7 @@ import type { LogEntries } from './log-entries.js';
 /** The most entries in a block. An entry takes at most five of the block's 1,503 numbers. */
 export const MOST_PACKED = 256;
 
-/**
- * Returns the second number of a slot whose log is in a block. It packs into 31 bits: the size of a sum, the number of
- * entries, the position of the oldest entry in the ring, and the rough instant of this entry.
- */
+/** Packs into 31 bits: the size of a sum, the number of entries, the oldest entry and its rough instant. */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);
 }
@@ -46,10 +43,7 @@ export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/**
- * The number of bits of a rough instant. Rough instants wrap around, but those of one log lie within half of the range,
- * so they can be compared.
- */
+/** Rough instants wrap around, but those of one log lie within half of the range, so they are comparable. */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
@@ -95,10 +89,7 @@ export class Instants {
     return (us * this.roughness) & (2 ** ROUGH_BITS - 1);
   }
 
-  /**
-   * Whether the rough form `rough` proves that an instant is later than `us`. The instant and `us` must be less than a
-   * window apart.
-   */
+  /** Whether `rough` proves that an instant is later than `us`. They must be less than a window apart. */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
   }
@@ -274,10 +265,7 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /**
-   * If `index` is 0, removes the `count` oldest entries. Otherwise removes the one entry at `index`. The caller must
-   * then lower the later sums.
-   */
+  /** With `index` 0, removes the `count` oldest entries, else the one at `index`. The caller then lowers later sums. */
   private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;

@@ -120,20 +120,14 @@ export class FlatTable {
     if (slots.numbers) slots.numbers[this.placeOf(slot) + column] = value;
   }
 
-  /**
-   * Replaces the first number of an entry, which must be `from`. No other entry may have that number. Also works while
-   * the entry is being moved.
-   */
+  /** Replaces the first number of an entry, also during a move. No other entry may have the number `from`. */
   replace(slot: number, from: number, to: number): void {
     const at = this.placeOf(slot);
     const slots = this.slots.numbers?.[at] === from ? this.slots : (this.old as Slots);
     (slots.numbers as Uint32Array)[at] = to;
   }
 
-  /**
-   * Continues the running rebuild, which evicts expired entries. If no rebuild is running, checks a few entries, and
-   * starts a rebuild if one of them has expired.
-   */
+  /** Continues a rebuild, which evicts expired entries, or starts one if a few entries show that it is due. */
   reclaim(nowUs: number): void {
     if (this.old) this.move(FEW, nowUs);
     else if (this.look(FEW, nowUs).expired > 0) this.rebuild(nowUs);

@@ -122,10 +122,7 @@ export class LeaseCycle {
     await Promise.all(writing);
   }
 
-  /**
-   * Stops all renewals and retries. Returns the releases still to be sent, including those of held leases if
-   * `givesBack` is true.
-   */
+  /** Stops all renewals. Returns the releases still to be sent; with `givesBack`, also those of held leases. */
   endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
@@ -146,9 +143,7 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /**
-   * Renews a lease by a timer that belongs to its request, because the shared timer may stop when another request ends.
-   */
+  /** Renews a lease by a timer of its request: the shared timer may stop when another request ends. */
   private renewApart(step: Step): void {
     afterIdly(this.roster.maxAgeUs / 1000, () => {
       if (!this.roster.has(step)) return;
@@ -201,9 +196,7 @@ export class LeaseCycle {
     this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.turnedUs));
   }
 
-  /**
-   * Sends each renewal in a separate call, so one failure doesn't affect the others. A remote store batches the calls.
-   */
+  /** Sends each renewal in a separate call, so failures stay apart. A remote store batches the calls. */
   private renew(due: readonly Step[]): Promise<unknown>[] {
     if (due.length === 0) return [];
     const calls: Promise<unknown>[] = [];
@@ -220,10 +213,7 @@ export class LeaseCycle {
     return calls;
   }
 
-  /**
-   * Handles the answer to a renewal. If the permit or claim was released meanwhile, it is released again, because the
-   * store may have run the renewal after the release.
-   */
+  /** The store may run a renewal after the release of its permit or claim, which is then released again. */
   private renewed(step: Step, answer: AnswerBase | undefined): unknown {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {

@@ -25,10 +25,7 @@ export class LostReleases {
     return this.expiryUs.size;
   }
 
-  /**
-   * Adds a release, to be retried until `untilUs`. If there is no room, the release is given up, and the lease ends
-   * when it expires.
-   */
+  /** Retries a release until `untilUs`. Without room, it is given up, and its lease expires. */
   addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     this.underWay.delete(release);
@@ -46,10 +43,7 @@ export class LostReleases {
     if (this.expiryUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /**
-   * Starts a round, in which each release that is not in flight is sent once. Releases whose time has passed are given
-   * up.
-   */
+  /** Starts a round: each release not in flight is sent once; releases whose time has passed are given up. */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.expiryUs) {
       if (untilUs > nowUs) continue;

@@ -1,5 +1,6 @@
 /** Holds the permits and claims of a guard, renews them before they expire, and releases them. */
 
+import { getOrMake } from '../../base/get-or-make.js';
 import { after, isThenable } from '../../base/host.js';
 import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
@@ -144,13 +145,10 @@ class Permits implements Upkeep<Step> {
   private cycleOf(step: Step): LeaseCycle {
     const cycles = this.cyclesOf(step);
     const leaseUs = lengthOf(step);
-    let cycle = cycles.get(leaseUs);
-    if (!cycle) {
+    return getOrMake(cycles, leaseUs, () => {
       const latestResendUs = cycles === this.claims ? RESEND_CLAIMS_US : Infinity;
-      cycle = new LeaseCycle(this.client, leaseUs, latestResendUs, this.track);
-      cycles.set(leaseUs, cycle);
-    }
-    return cycle;
+      return new LeaseCycle(this.client, leaseUs, latestResendUs, this.track);
+    });
   }
 
   private cyclesOf({ rule }: Step): Map<number, LeaseCycle> {

@@ -3,10 +3,7 @@ import type { Step } from '../../contract/store.js';
 /** A lease is renewed within this share of its length, so it survives one lost renewal. */
 const LATEST = 1 / 3;
 
-/**
- * Except after an outage, a lease is not renewed before this share of its length has passed, because most requests have
- * ended by then.
- */
+/** A lease is not renewed earlier, except after an outage: most requests have ended by then. */
 const EARLIEST = 1 / 12;
 
 /** The most turns of renewals within a third of a lease. Turns are at least {@link SOONEST_US} apart. */
@@ -79,9 +76,7 @@ export class Roster {
     return due;
   }
 
-  /**
-   * Notes the result of a renewal. A failed renewal is retried at the lease's next turn, or earlier if the outage ends.
-   */
+  /** A failed renewal is retried at the next turn of its lease, or earlier if the outage ends. */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
     else this.missed.delete(step);

@@ -4,10 +4,7 @@ import { type LimiterReport, NO_COUNTS } from './report.js';
 
 export class LimiterRecord {
   readonly limiter: string;
-  /**
-   * How many publications are due: two after each decision. If the second one has the same counts as the first, readers
-   * see that the rate is 0.
-   */
+  /** Publications due: two after each decision. If both have the same counts, readers see that the rate is 0. */
   publications = 0;
   publishedAtUs = 0;
   mode: Mode = 'enforce';

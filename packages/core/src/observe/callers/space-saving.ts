@@ -9,10 +9,7 @@ import type { CallerList } from './caller-list.js';
 
 const COUNTERS = 400;
 
-/**
- * When a new caller comes to a full table, the table keeps at most this many callers and drops the others. It keeps
- * every caller with more than 1 % of the total.
- */
+/** A full table keeps this many callers when a new one comes: all with more than 1 % of the total. */
 const KEPT = 100;
 
 /**
@@ -25,10 +22,7 @@ const MAX_KEY = 256;
 export class SpaceSaving {
   total = 0;
   private slots = new Map<string, number>();
-  /**
-   * An upper bound of the additions of each slot's caller: those counted since the caller got the slot, plus
-   * `inherited`.
-   */
+  /** Upper bounds of the additions: those counted since the caller got the slot, plus `inherited`. */
   private counts: number[] = [];
   /** How many additions of each slot's caller may have been dropped before it got the slot. */
   private inherited: number[] = [];

@@ -113,10 +113,7 @@ class Recorder implements TopCallers {
   private readonly random: () => number;
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
-  /**
-   * If true, due work runs during decisions; if false, on a timer. True with a custom clock, and on platforms where a
-   * timer ends with its request.
-   */
+  /** If true, due work runs during decisions, not on a timer: with a custom clock, or where requests end timers. */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   /** The record of the latest decision. If {@link isDriven}, no limiter has its name. */
