@@ -132,6 +132,12 @@ export class JobQueue {
     return idleUs > nowUs ? idleUs : Infinity;
   }
 
+  /** Call this when this process's clock was set back, because times that were near then lie far ahead now. */
+  forgetTimes(): void {
+    this.refillFromUs = -Infinity;
+    this.pause.forgetAnswers();
+  }
+
   runDue(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);

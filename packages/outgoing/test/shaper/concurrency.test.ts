@@ -387,6 +387,21 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.ms[1]).toBeLessThanOrEqual(30_500);
   });
 
+  it('goes on when the clock of its process was set back while it waited for a permit', async () => {
+    let setBackMs = 0;
+    const clock = { nowUs: () => systemClock.nowUs() - setBackMs * 1_000 };
+    const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '10s' }, { clock });
+    const [here, there] = shapers as [Shaper, Shaper];
+    runs.run(here, 'here', 2_000);
+    await pass(10);
+    runs.runMany(there, 3, { name: 'there' });
+    await pass(1_000);
+    setBackMs = 3_600_000;
+    await pass(3_000);
+    expect(runs.names).toEqual(['here', 'there', 'there', 'there']);
+    expect(runs.errors).toEqual([]);
+  });
+
   it('keeps a share of the permits while the store fails', async () => {
     const { shapers, stores, runs } = fleetOf(
       1,
