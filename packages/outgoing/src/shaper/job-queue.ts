@@ -51,6 +51,12 @@ const CONTENDED_US = 1_000_000;
  */
 const DUE_PAUSE_US = 25_000;
 
+/**
+ * With `maxConcurrent`: at most how long to leave a slot to other processes once it can be taken. The longer a process
+ * has waited, the earlier it asks. If all asked at once, only those nearest to the store would get slots.
+ */
+const MAX_YIELD_US = 25_000;
+
 export interface JobQueueHost {
   readonly paces: Paces;
   readonly slots: SlotClient;
@@ -84,6 +90,7 @@ export class JobQueue {
   private pendingTakes = 0;
   private isChecking = false;
   private lastStartUs = -Infinity;
+  private lastTakeUs = -Infinity;
   private isRefilling = false;
   private refillFromUs = -Infinity;
   private isCancelling = false;
@@ -535,6 +542,7 @@ export class JobQueue {
       if (slot) {
         if (booking) permits.endBooking(key, booking.lease, slot.permit);
         this.lacksPermitSinceUs = Infinity;
+        this.lastTakeUs = receivedUs;
       } else {
         permit?.release();
         // If the store granted nothing, the booking is kept. If it may have granted a permit, that was given back. Then
@@ -595,7 +603,7 @@ export class JobQueue {
     return slot.isLocal && this.pause.isPaused(slot);
   }
 
-  private nextTakeUs({ slot, steps, waitMs, lacksPermit }: SlotAnswer): number {
+  private nextTakeUs({ slot, steps, waitMs, lacksPermit, askedUs }: SlotAnswer): number {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
@@ -605,7 +613,16 @@ export class JobQueue {
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
     const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
-    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US);
+    const pauseUs = lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US;
+    // Since the answer was asked for, not received. Otherwise a process far from the store would always be late.
+    return Math.max(askedUs + freeUs + this.yieldUs(nowUs), nowUs + pauseUs);
+  }
+
+  private yieldUs(nowUs: number): number {
+    const { oldestJob } = this.schedule;
+    const cameUs = oldestJob ? oldestJob.deadlineUs - this.paces.waitUs : nowUs;
+    const waitedUs = nowUs - Math.max(this.lastTakeUs, cameUs);
+    return MAX_YIELD_US / (1 + Math.max(0, waitedUs) / this.paces.periodUs);
   }
 
   /**
