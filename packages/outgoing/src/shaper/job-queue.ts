@@ -51,6 +51,12 @@ const CONTENDED_US = 1_000_000;
  */
 const DUE_PAUSE_US = 25_000;
 
+/**
+ * With `maxConcurrent`: at most how long to leave a slot to other processes once it can be taken. The longer a process
+ * has waited, the earlier it asks. If all asked at once, only those nearest to the store would get slots.
+ */
+const MAX_YIELD_US = 25_000;
+
 export interface JobQueueHost {
   readonly paces: Paces;
   readonly slots: SlotClient;
@@ -84,6 +90,7 @@ export class JobQueue {
   private pendingTakes = 0;
   private isChecking = false;
   private lastStartUs = -Infinity;
+  private lastTakeUs = -Infinity;
   private isRefilling = false;
   private refillFromUs = -Infinity;
   private isCancelling = false;
@@ -130,6 +137,12 @@ export class JobQueue {
     if (dueUs < Infinity) return dueUs;
     const idleUs = Math.max(this.localFullUs, pause.unsentUntilUs, pause.endUs(nowUs));
     return idleUs > nowUs ? idleUs : Infinity;
+  }
+
+  /** Call this when this process's clock was set back, because times that were near then lie far ahead now. */
+  forgetTimes(): void {
+    this.refillFromUs = -Infinity;
+    this.pause.forgetAnswers();
   }
 
   runDue(): void {
@@ -529,6 +542,7 @@ export class JobQueue {
       if (slot) {
         if (booking) permits.endBooking(key, booking.lease, slot.permit);
         this.lacksPermitSinceUs = Infinity;
+        this.lastTakeUs = receivedUs;
       } else {
         permit?.release();
         // If the store granted nothing, the booking is kept. If it may have granted a permit, that was given back. Then
@@ -589,7 +603,7 @@ export class JobQueue {
     return slot.isLocal && this.pause.isPaused(slot);
   }
 
-  private nextTakeUs({ slot, steps, waitMs, lacksPermit }: SlotAnswer): number {
+  private nextTakeUs({ slot, steps, waitMs, lacksPermit, askedUs }: SlotAnswer): number {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
@@ -599,7 +613,16 @@ export class JobQueue {
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
     const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
-    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US);
+    const pauseUs = lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US;
+    // Since the answer was asked for, not received. Otherwise a process far from the store would always be late.
+    return Math.max(askedUs + freeUs + this.yieldUs(nowUs), nowUs + pauseUs);
+  }
+
+  private yieldUs(nowUs: number): number {
+    const { oldestJob } = this.schedule;
+    const cameUs = oldestJob ? oldestJob.deadlineUs - this.paces.waitUs : nowUs;
+    const waitedUs = nowUs - Math.max(this.lastTakeUs, cameUs);
+    return MAX_YIELD_US / (1 + Math.max(0, waitedUs) / this.paces.periodUs);
   }
 
   /**

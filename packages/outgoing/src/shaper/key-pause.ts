@@ -102,6 +102,12 @@ export class KeyPause {
     return this.pendingCalls === 0 && this.unsentUntilUs <= nowUs;
   }
 
+  /** Call this when this process's clock was set back. Otherwise later answers would seem to be older ones. */
+  forgetAnswers(): void {
+    this.askedUs = -Infinity;
+    this.checkedUs = -Infinity;
+  }
+
   forget(): void {
     this.sendUntilUs = -Infinity;
     this.ownUs = -Infinity;

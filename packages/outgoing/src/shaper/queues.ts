@@ -94,6 +94,7 @@ export class Queues {
   private runDue(): void {
     const nowUs = this.nowUs();
     const due = this.wasSetBack ? [...this.byKey.values()] : this.takeDue(nowUs);
+    if (this.wasSetBack) for (const queue of due) queue.forgetTimes();
     this.wasSetBack = false;
     this.isRunning = true;
     for (const queue of due) queue.runDue();

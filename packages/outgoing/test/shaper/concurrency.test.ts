@@ -285,6 +285,24 @@ describe('maxConcurrent in a fleet', () => {
     },
   );
 
+  it.each([4, 20])(
+    'also gives slots to the process farthest from the store: %i per second',
+    async (limit) => {
+      const options = { limit, window: '1s', maxConcurrent: 10, maxWait: '1h', maxQueue: 10_000 };
+      const { shapers, stores, runs } = fleetOf(4, options, { storeTimeout: '1s' });
+      for (const [at, store] of stores.entries()) store.delayMs = at === 0 ? 4 : 1;
+      for (const [at, shaper] of shapers.entries())
+        runs.runMany(shaper, 10 * limit, { ms: 50, name: `${at}` });
+      await pass(20_000);
+      expect(runs.all.length).toBeGreaterThanOrEqual(20 * limit);
+      for (const at of shapers.keys()) {
+        const starts = runs.all.filter(({ name }) => name === `${at}`).map(({ ms }) => ms);
+        const gaps = [...starts, 20_000].map((ms, i) => ms - (starts[i - 1] ?? 0));
+        expect(Math.max(...gaps)).toBeLessThan(3_000);
+      }
+    },
+  );
+
   it('leaves a permit to others after ten more jobs', async () => {
     const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '1h' });
     const [here, there] = shapers as [Shaper, Shaper];
@@ -385,6 +403,21 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.names).toEqual(['long', 'next']);
     expect(runs.ms[1]).toBeGreaterThanOrEqual(30_000);
     expect(runs.ms[1]).toBeLessThanOrEqual(30_500);
+  });
+
+  it('goes on when the clock of its process was set back while it waited for a permit', async () => {
+    let setBackMs = 0;
+    const clock = { nowUs: () => systemClock.nowUs() - setBackMs * 1_000 };
+    const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '10s' }, { clock });
+    const [here, there] = shapers as [Shaper, Shaper];
+    runs.run(here, 'here', 2_000);
+    await pass(10);
+    runs.runMany(there, 3, { name: 'there' });
+    await pass(1_000);
+    setBackMs = 3_600_000;
+    await pass(3_000);
+    expect(runs.names).toEqual(['here', 'there', 'there', 'there']);
+    expect(runs.errors).toEqual([]);
   });
 
   it('keeps a share of the permits while the store fails', async () => {

@@ -245,6 +245,33 @@ describe('the clock of the store', () => {
     expect(starts.leastGap).toBeGreaterThanOrEqual(198);
   });
 
+  it('of a process that goes back hides no later pause', async () => {
+    let setBackMs = 0;
+    const clock = { nowUs: () => systemClock.nowUs() - setBackMs * 1_000 };
+    const memory = memoryStore({ clock: systemClock });
+    const [here, there] = [{ clock }, {}].map((settings) =>
+      setUp(
+        { maxWait: '10s' },
+        { ...settings, store: remoteStore(new FarStore(memory)), localShare: 1 },
+      ),
+    );
+    const { shaper, starts } = here as ReturnType<typeof setUp>;
+    const run = async (ms: number) => {
+      for (let i = 0; i < ms; i += 100) {
+        if (shaper.waiting < 8) starts.schedule(shaper, '');
+        await pass(100);
+      }
+    };
+    await run(2_000);
+    setBackMs = 3_600_000;
+    await run(1_000);
+    const fromMs = starts.nowMs + 60;
+    void there?.shaper.pause('acme', '3s');
+    await run(8_000);
+    expect(starts.ms.filter((ms) => ms > fromMs && ms < fromMs + 2_940)).toEqual([]);
+    expect(starts.ms.filter((ms) => ms > fromMs).length).toBeGreaterThan(15);
+  });
+
   it('of this process may go back too', async () => {
     const clock = new ManualClock(systemClock.nowUs());
     const store = memoryStore({ clock });
