@@ -81,6 +81,7 @@ const USUAL = [
   'tests/conformance/receipt-of-rest.test.ts',
   'packages/outgoing/test/fetch/fleet.test.ts',
   'packages/outgoing/test/shaper/any-order.test.ts',
+  'packages/outgoing/test/shaper/fair-permits.test.ts',
   'packages/outgoing/test/shaper/many-jobs.test.ts',
   'packages/outgoing/test/shaper/many-keys.test.ts',
   'packages/redis/test/acl.test.ts',
