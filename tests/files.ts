@@ -20,14 +20,17 @@ export function isIn(names: readonly string[], file: string): boolean {
   return names.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name));
 }
 
-/** The texts of a file and of all files that it imports by relative paths, directly or not. */
-export function textsOf(file: string, seen: Set<string> = new Set()): string[] {
+/**
+ * The texts of a file and of all files that it imports by relative paths, directly or not, except those whose paths
+ * match `except`.
+ */
+export function textsOf(file: string, except?: RegExp, seen: Set<string> = new Set()): string[] {
   const path = [file, file.replace(/\.js$/, '.ts')].find((it) => existsSync(join(ROOT, it)));
-  if (path === undefined || seen.has(path)) return [];
+  if (path === undefined || seen.has(path) || except?.test(path)) return [];
   seen.add(path);
   const text = readFileSync(join(ROOT, path), 'utf8');
   const beside = [...text.matchAll(/ from '(\.[^']+)'/g)].flatMap(([, name = '']) =>
-    textsOf(join(dirname(path), name), seen),
+    textsOf(join(dirname(path), name), except, seen),
   );
   return [text, ...beside];
 }
