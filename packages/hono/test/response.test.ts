@@ -32,6 +32,20 @@ describe('a fetch response', () => {
     expect(outcomes).toEqual([{ status: 200, aborted: true }]);
   });
 
+  it('that a handler gives to all requests carries the fields of one', async () => {
+    const app = new Hono();
+    const none = new Response(null, { status: 204 });
+    app.get(
+      '/',
+      spillway(rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all' })),
+      () => none,
+    );
+    for (const left of [8, 7, 6]) {
+      const { headers } = await app.request('/');
+      expect(headers.get('ratelimit')).toMatch(new RegExp(`^"a";r=${left};t=\\d+$`));
+    }
+  });
+
   it('of a handler that throws no Error leaves nothing held', async () => {
     const { outcomes, guard } = noting(driver);
     const app = new Hono();

@@ -6,7 +6,8 @@ import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from
 
 /**
  * Returns the response with the headers set: the same object, or a copy if its headers are immutable (a response of
- * `fetch()`).
+ * `fetch()`) or it has no body. A handler may return a response without a body for many requests, and none of them may
+ * see the headers of another.
  */
 export function withHeaders<Res extends WebResponse>(
   response: Res,
@@ -15,11 +16,14 @@ export function withHeaders<Res extends WebResponse>(
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
-    setFields(response.headers, fields);
-    return response;
+    if (response.body !== null) {
+      setFields(response.headers, fields);
+      return response;
+    }
   } catch {
-    return copyWithFields(response, fields);
+    // Its headers are immutable.
   }
+  return copyWithFields(response, fields);
 }
 
 function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Header[]): Res {

@@ -51,6 +51,36 @@ describe('a wrapped handler', () => {
     expect((await handler(ask(), { ip: '::ffff:192.0.2.1' })).status).toBe(429);
   });
 
+  it.each([
+    ['draft-11', 'ratelimit', ['"a";r=9;t=360', '"a";r=8;t=720', '"a";r=9;t=360']],
+    ['legacy', 'x-ratelimit-remaining', ['9', '8', '9']],
+  ] as const)(
+    'answers each client with its own fields, though the handler gives one response to all: %s',
+    async (headers, name, expected) => {
+      const key = ({ raw }: { raw: Request }) => raw.headers.get('x-user') ?? undefined;
+      const limiter = rateLimit<Request>({ name: 'a', limit: 10, window: '1h', key });
+      const store = memoryStore({ clock: new ManualClock() });
+      const limits = fetchGuard(limiter, { store, headers: [headers] });
+      const none = new Response(null, {
+        status: 204,
+        statusText: 'Nothing',
+        headers: { etag: '1' },
+      });
+      const handler = limits.wrap(() => none);
+      const told: (string | null)[] = [];
+      for (const user of ['ada', 'ada', 'bob']) {
+        const response = await handler(ask({ headers: { 'x-user': user } }));
+        expect([response.status, response.statusText, response.headers.get('etag')]).toEqual([
+          204,
+          'Nothing',
+          '1',
+        ]);
+        told.push(response.headers.get(name));
+      }
+      expect(told).toEqual(expected);
+    },
+  );
+
   it('believes the proxies it is told of, from the peer that clientIp names', async () => {
     const seen: (string | undefined)[] = [];
     const key = (request: { clientIp: string | undefined }) => void seen.push(request.clientIp);
