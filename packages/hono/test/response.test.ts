@@ -4,12 +4,13 @@ import { remoteStore } from '@spillway/core/store';
 import {
   concurrencyLimit,
   memoryStore,
+  meter,
   rateLimit,
   type SpillwayOptions,
   type Store,
   spillway,
 } from '@spillway/hono';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
 import { noting } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
@@ -130,6 +131,25 @@ describe('waitUntil', () => {
     store.answer();
     await all;
     expect(store.calls[1]).toMatchObject([{ op: 'put' }]);
+  });
+
+  it('that throws fails no settlement of a meter', async () => {
+    const rows = meter<number>({ reserve: () => 40 });
+    const cost = rows.cost((count) => count);
+    const memory = memoryStore();
+    const store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
+    const app = new Hono();
+    const limiter = rateLimit({ name: 'rows', limit: 500, window: '1h', key: () => 'all', cost });
+    let context: Context | undefined;
+    app.get('/', spillway(limiter, { store, logger: false }), (c) => {
+      context = c;
+      return c.text('hello');
+    });
+    const waitUntil = (): never => {
+      throw new Error('mine');
+    };
+    await (await app.request('/', {}, {}, { ...env([]), waitUntil })).text();
+    expect(rows.of(context as Context).settle(70)).toBe(true);
   });
 
   it('may be missing, where somebody calls the app with a context of their own', async () => {
