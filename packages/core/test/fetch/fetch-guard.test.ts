@@ -194,6 +194,13 @@ describe('a permit', () => {
     expect(outcomes.slice(1)).toEqual([{ status: 200, aborted: true }]);
   });
 
+  it('ends at once if the client had gone before the guard was asked', async () => {
+    const { outcomes, limiter } = noting();
+    const handler = fetchGuard(limiter).wrap(() => new Response(streamOf('unread')));
+    await handler(ask({ signal: AbortSignal.abort() }));
+    expect(outcomes).toEqual([{ status: 200, aborted: true }]);
+  });
+
   it('ends when the body fails, and the reader is told why', async () => {
     const { outcomes, limiter } = noting();
     const broken = new ReadableStream({
