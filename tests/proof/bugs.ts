@@ -625,7 +625,7 @@ const meters: readonly Bug[] = [
     ...bug(
       'a settlement that failed is taken for sent',
       CHARGE,
-      ['this.retry(step, failure, isLastTry);\n      return;', 'return;'],
+      ['this.retry(step, failure, isLastTry, untilUs);\n      return;', 'return;'],
       'mozilla-ai/otari#767',
     ),
     focus: { focus: 'spending' },

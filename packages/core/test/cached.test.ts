@@ -7,14 +7,21 @@ import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { pick, seeded } from './net/random.js';
 
+interface TableOptions extends CachedOptions {
+  /** What the table answers or throws at once for a key; undefined if it answers later. */
+  readonly atOnce?: (key: string) => unknown;
+}
+
 /** A table that answers when the test says so. */
-function table(options: CachedOptions = {}) {
+function table({ atOnce, ...options }: TableOptions = {}) {
   const clock = new ManualClock();
   const asked: string[] = [];
   const open: { key: string; answer(value: unknown): void; fail(error: Error): void }[] = [];
   const get = cached(
     (key: string) => {
       asked.push(key);
+      const known = atOnce?.(key);
+      if (known !== undefined) return known;
       return new Promise<unknown>((resolve, reject) => {
         open.push({ key, answer: resolve, fail: reject });
       });
@@ -156,6 +163,22 @@ describe('loads', () => {
       expect(asked).toHaveLength(Math.min(9 + at, 20));
     }
     expect(await Promise.all(told)).toEqual(Array.from({ length: 20 }, (_, at) => at));
+  });
+
+  it('that end at once let the next one begin', async () => {
+    const { get, asked, answer } = table({
+      concurrent: 1,
+      atOnce: (key) => {
+        if (key === 'broken') throw new Error('no');
+        return key === 'slow' ? undefined : `of ${key}`;
+      },
+    });
+    const told = ['slow', 'a', 'broken', 'b'].map((key) => Promise.resolve(get(key)));
+    const ends = Promise.allSettled(told);
+    await answer(1);
+    expect(asked).toEqual(['slow', 'a', 'broken', 'b']);
+    const values = (await ends).map((end) => ('value' in end ? end.value : end.reason.message));
+    expect(values).toEqual([1, 'of a', 'no', 'of b']);
   });
 
   it('of which too many wait are refused, and those that wait go on', async () => {

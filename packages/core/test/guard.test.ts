@@ -132,6 +132,12 @@ describe('a guard', () => {
     });
   });
 
+  it('tells in the fields of draft 6 the window of a limit of 0', () => {
+    const limiter = rateLimit({ ...two, overage: 'allow', plan: () => ({ limit: 0 }) });
+    const { admit } = setUp(limiter, { headers: ['draft-6'] });
+    expect(admit().headers).toContainEqual(['RateLimit-Policy', '0;w=60']);
+  });
+
   it('tells in the fields of draft 6 when the quota is whole where waiting does not help', () => {
     const limiter = rateLimit({ ...two, cost: ({ path }) => (path === '/large' ? 3 : 1) });
     const { admit } = setUp(limiter, { headers: ['draft-6'] });

@@ -4,6 +4,7 @@ import {
   type BillingPeriod,
   type Crossed,
   calendar,
+  concurrencyLimit,
   createGuard,
   createLimiter,
   type Fault,
@@ -54,6 +55,23 @@ function fleet(
   const shown = () => told.splice(0).map(({ key, threshold, used }) => [key, threshold, used]);
   return { memory, store, told, faults, use, shown, limiters };
 }
+
+describe('a limit of concurrent requests', () => {
+  it('has no period, so nothing is reported or stored', async () => {
+    const store = memoryStore();
+    const told: Crossed[] = [];
+    const faults: Fault[] = [];
+    const observer = thresholds({ quota: [0.5] }, (crossed) => told.push(crossed), {
+      store,
+      onFault: (fault) => faults.push(fault),
+    });
+    const limiter = concurrencyLimit({ name: 'quota', limit: 2, key: 'all' });
+    const guard = createGuard(limiter, { store, observers: [observer] });
+    for (let i = 0; i < 2; i += 1) await guard.admit(request());
+    await new Promise(setImmediate);
+    expect([told, faults]).toEqual([[], []]);
+  });
+});
 
 describe('a share of a quota', () => {
   fakeTime();

@@ -33,8 +33,12 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
 
   waitUntil(promise: Promise<unknown>): boolean {
     const wait = waitUntilOf(this.raw);
-    wait?.(promise);
-    return wait !== undefined;
+    try {
+      wait?.(promise);
+      return wait !== undefined;
+    } catch {
+      return false; // the caller's work goes on, but nothing keeps the platform alive for it
+    }
   }
 }
 

@@ -4,12 +4,13 @@ import { remoteStore } from '@spillway/core/store';
 import {
   concurrencyLimit,
   memoryStore,
+  meter,
   rateLimit,
   type SpillwayOptions,
   type Store,
   spillway,
 } from '@spillway/hono';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
 import { noting } from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
@@ -30,6 +31,20 @@ describe('a fetch response', () => {
     const response = await app.request('/');
     await expect(response.text()).rejects.toThrow('the source broke');
     expect(outcomes).toEqual([{ status: 200, aborted: true }]);
+  });
+
+  it('that a handler gives to all requests carries the fields of one', async () => {
+    const app = new Hono();
+    const none = new Response(null, { status: 204 });
+    app.get(
+      '/',
+      spillway(rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all' })),
+      () => none,
+    );
+    for (const left of [8, 7, 6]) {
+      const { headers } = await app.request('/');
+      expect(headers.get('ratelimit')).toMatch(new RegExp(`^"a";r=${left};t=\\d+$`));
+    }
   });
 
   it('of a handler that throws no Error leaves nothing held', async () => {
@@ -116,6 +131,25 @@ describe('waitUntil', () => {
     store.answer();
     await all;
     expect(store.calls[1]).toMatchObject([{ op: 'put' }]);
+  });
+
+  it('that throws fails no settlement of a meter', async () => {
+    const rows = meter<number>({ reserve: () => 40 });
+    const cost = rows.cost((count) => count);
+    const memory = memoryStore();
+    const store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
+    const app = new Hono();
+    const limiter = rateLimit({ name: 'rows', limit: 500, window: '1h', key: () => 'all', cost });
+    let context: Context | undefined;
+    app.get('/', spillway(limiter, { store, logger: false }), (c) => {
+      context = c;
+      return c.text('hello');
+    });
+    const waitUntil = (): never => {
+      throw new Error('mine');
+    };
+    await (await app.request('/', {}, {}, { ...env([]), waitUntil })).text();
+    expect(rows.of(context as Context).settle(70)).toBe(true);
   });
 
   it('may be missing, where somebody calls the app with a context of their own', async () => {

@@ -59,6 +59,11 @@ class AnswerBody implements WebSource {
   }
 
   async pull(controller: WebController): Promise<void> {
+    if (this.isLeft) {
+      // The watcher reads the rest, so a reader that goes on would miss parts of the body.
+      controller.error(new Error('the request was aborted'));
+      return;
+    }
     let value: unknown;
     try {
       value = await this.readChunk();

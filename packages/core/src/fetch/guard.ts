@@ -222,8 +222,12 @@ class FetchRequest<
   }
 
   waitUntil(promise: Promise<unknown>): boolean {
-    this.keepAlive?.(promise, ...this.all);
-    return this.keepAlive !== undefined;
+    try {
+      this.keepAlive?.(promise, ...this.all);
+      return this.keepAlive !== undefined;
+    } catch {
+      return false; // the caller's work goes on, but nothing keeps the platform alive for it
+    }
   }
 
   get method(): string {

@@ -95,8 +95,10 @@ export class Permit {
       return response;
     }
     const { status, body } = response;
-    if (!body || !sendsBody) {
-      this.release({ status, aborted: false });
+    // The signal was aborted before the permit was taken, so it never fires, and nobody may read the body.
+    const aborted = this.signal?.aborted === true;
+    if (!body || !sendsBody || aborted) {
+      this.release({ status, aborted });
       return response;
     }
     try {

@@ -4,7 +4,11 @@ import type { Header } from '../contract/request.js';
 import { mergeHeaders } from '../http/fields.js';
 import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
 
-/** The same object, or a copy if its headers are immutable (a response of `fetch()`). */
+/**
+ * Returns the response with the headers set: the same object, or a copy if its headers are immutable (a response of
+ * `fetch()`) or it has no body. A handler may return a response without a body for many requests, and none of them may
+ * see the headers of another.
+ */
 export function withHeaders<Res extends WebResponse>(
   response: Res,
   fields: readonly Header[],
@@ -12,11 +16,14 @@ export function withHeaders<Res extends WebResponse>(
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
-    setFields(response.headers, fields);
-    return response;
+    if (response.body !== null) {
+      setFields(response.headers, fields);
+      return response;
+    }
   } catch {
-    return copyWithFields(response, fields);
+    // Its headers are immutable.
   }
+  return copyWithFields(response, fields);
 }
 
 function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Header[]): Res {
@@ -66,7 +73,10 @@ export function goneResponse(): HostResponse {
   return new Response(null, { status: 499 }) as HostResponse;
 }
 
-/** Guards inside this one may have set the same headers. In list headers, the new values come first. */
+/**
+ * Adds a guard's headers to a response. Guards inside this one may have set the same headers before. In list headers,
+ * the new values come first.
+ */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];
   for (const [name] of fields) {

@@ -49,9 +49,13 @@ function secondsUntilMore(decision: Decision): number {
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
-/** The item of a policy in `RateLimit-Policy`. Version 06 of the draft requires a window in whole seconds. */
+/**
+ * The item of a policy in `RateLimit-Policy`. Version 06 of the draft requires a window in whole seconds. A limit of 0
+ * never refills, so its own window is stated.
+ */
 export function policyItem06({ limit, burst, windowMs }: Policy): string {
-  return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
+  const ms = limit ? (burst * windowMs) / limit : windowMs;
+  return `${integerItem(burst)};w=${integerItem(Math.ceil(ms / 1000))}`;
 }
 
 export function fields06(decision: Decision, policies: string): readonly Header[] {

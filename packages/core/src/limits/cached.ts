@@ -232,7 +232,9 @@ class Cache<Value> {
     }
     const value = new Promise<void>((resolve) => this.waiting.push(resolve)).then(() => {
       entry.load = undefined;
-      return this.beginLoad(key, entry);
+      const loaded = this.beginLoad(key, entry);
+      if (!entry.load) this.waiting.shift()?.(); // it ended at once, so no end of a load wakes the next
+      return loaded;
     });
     entry.load = { value, startUs: Infinity };
     return value;

@@ -140,11 +140,11 @@ export class Charge {
     return own;
   }
 
-  private hear(step: Step, answer: Answer, isLastTry: boolean): void {
+  private hear(step: Step, answer: Answer, isLastTry: boolean, untilUs?: number): void {
     const { failure } = answer;
     this.context.resends.delete(step);
     if (failure && !this.isLocal) {
-      this.retry(step, failure, isLastTry);
+      this.retry(step, failure, isLastTry, untilUs);
       return;
     }
     if (step.op === 'record') {
@@ -157,8 +157,12 @@ export class Charge {
   /**
    * Resends a failed step or gives it up. If the step certainly was not sent, it is resent. Otherwise, a charge is
    * resent once and may then count twice, and a refund is given up.
+   *
+   * @param untilUs when the step is given up; undefined for a step that was never resent
    */
-  private retry(step: Step, failure: Error, isLastTry: boolean): void {
+  private retry(step: Step, failure: Error, isLastTry: boolean, untilUs?: number): void {
+    const { resends } = this.context;
+    const endUs = untilUs ?? resends.endUs;
     const isCharge = step.op === 'record';
     const lose = (): void => {
       if (!isCharge) return;
@@ -173,14 +177,17 @@ export class Charge {
       return;
     }
     const waiting = isCharge ? step.cost : 0;
+    let isGivenUp = false;
     this.waiting += waiting;
     // `allow` bypasses the fallback counters, which have already counted the step.
     const again = this.listening({ ...step, onStoreError: 'allow' }, (own, answer) => {
+      if (isGivenUp) return; // the step was given up while it was in flight, and is counted as lost
       this.waiting -= waiting;
-      this.hear(own, answer, isLastTry || isSent);
+      this.hear(own, answer, isLastTry || isSent, endUs);
       this.returnSurplus();
     });
-    this.context.resends.addSettlement(again, () => {
+    resends.addSettlement(again, endUs, () => {
+      isGivenUp = true;
       this.waiting -= waiting;
       lose();
       this.returnSurplus();

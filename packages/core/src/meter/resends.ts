@@ -32,9 +32,14 @@ export class Resends {
     };
   }
 
-  addSettlement(step: Step, givenUp: () => void): void {
+  /** When a settlement that fails now for the first time is given up. */
+  get endUs(): number {
+    return this.nowUs + KEPT_US;
+  }
+
+  addSettlement(step: Step, untilUs: number, givenUp: () => void): void {
     this.onGivenUp.set(step, givenUp);
-    this.lost.addRelease(step, this.nowUs + KEPT_US);
+    this.lost.addRelease(step, untilUs);
     this.schedule();
   }
 

@@ -204,10 +204,19 @@ class Wait {
   private settleWaiters(isOver: boolean): void {
     const nowUs = this.context.clock.nowUs();
     for (const waiter of this.waiters) {
-      if (!isOver && nowUs < waiter.untilUs && !waiter.exchange.isGone()) continue;
+      if (!isOver && nowUs < waiter.untilUs && !isGone(waiter.exchange)) continue;
       this.waiters.delete(waiter);
       waiter.settle(isOver);
     }
+  }
+}
+
+/** An exchange that fails counts as gone: if it threw here, it would leave the other waiters waiting. */
+function isGone(exchange: StoredExchange): boolean {
+  try {
+    return exchange.isGone();
+  } catch {
+    return true;
   }
 }
 

@@ -34,7 +34,9 @@ export function storedHeaders(
   own: readonly string[],
 ): readonly Header[] {
   const kept: Header[] = [];
-  for (const name of new Set([...STORED_HEADERS, ...own])) {
+  // Names that differ only in case are one header, which is replayed by its name in STORED_HEADERS.
+  const names = new Map([...own, ...STORED_HEADERS].map((name) => [name.toLowerCase(), name]));
+  for (const name of names.values()) {
     const value = field(name);
     if (value !== undefined) kept.push([name, value]);
   }

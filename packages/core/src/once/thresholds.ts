@@ -47,7 +47,7 @@ const MOST_RUNNING = 100;
  * A share counts as reported when the promise of `onCrossed` has resolved. If the callback fails, takes more than a
  * minute, or its process is killed, it is called again with the same `id`. That happens when a minute has passed since
  * the first attempt and the key is used again. A crossing in the last second of a period may go unreported. Limits in
- * shadow mode and decisions made without the store are ignored.
+ * shadow mode, concurrency limits and decisions made without the store are ignored.
  *
  * @param shares a list per limit, by its name. The numbers are above 0 and at most 1,000: 0.8 stands for 80 %; more
  * than 1 needs `overage`
@@ -142,7 +142,8 @@ class Teller {
     const { limiter, mode, outcome, policy, used, cost, resetMs } = event;
     const shares = this.shares.get(limiter);
     if (!shares || key === undefined || mode !== 'enforce' || outcome === 'error') return;
-    if (!policy || policy.limit === 0) return;
+    // Permits have no period, so their `resetMs` is NaN.
+    if (!policy || policy.limit === 0 || Number.isNaN(resetMs)) return;
     const now = systemClock.nowUs();
     for (const share of shares) {
       // Compares the quotient, because 0.07 * 100 is more than 7.

@@ -51,6 +51,36 @@ describe('a wrapped handler', () => {
     expect((await handler(ask(), { ip: '::ffff:192.0.2.1' })).status).toBe(429);
   });
 
+  it.each([
+    ['draft-11', 'ratelimit', ['"a";r=9;t=360', '"a";r=8;t=720', '"a";r=9;t=360']],
+    ['legacy', 'x-ratelimit-remaining', ['9', '8', '9']],
+  ] as const)(
+    'answers each client with its own fields, though the handler gives one response to all: %s',
+    async (headers, name, expected) => {
+      const key = ({ raw }: { raw: Request }) => raw.headers.get('x-user') ?? undefined;
+      const limiter = rateLimit<Request>({ name: 'a', limit: 10, window: '1h', key });
+      const store = memoryStore({ clock: new ManualClock() });
+      const limits = fetchGuard(limiter, { store, headers: [headers] });
+      const none = new Response(null, {
+        status: 204,
+        statusText: 'Nothing',
+        headers: { etag: '1' },
+      });
+      const handler = limits.wrap(() => none);
+      const told: (string | null)[] = [];
+      for (const user of ['ada', 'ada', 'bob']) {
+        const response = await handler(ask({ headers: { 'x-user': user } }));
+        expect([response.status, response.statusText, response.headers.get('etag')]).toEqual([
+          204,
+          'Nothing',
+          '1',
+        ]);
+        told.push(response.headers.get(name));
+      }
+      expect(told).toEqual(expected);
+    },
+  );
+
   it('believes the proxies it is told of, from the peer that clientIp names', async () => {
     const seen: (string | undefined)[] = [];
     const key = (request: { clientIp: string | undefined }) => void seen.push(request.clientIp);
@@ -162,6 +192,13 @@ describe('a permit', () => {
     const within = await limits.wrap(() => new Response(streamOf('a', 'b')))(ask());
     await within.body?.cancel();
     expect(outcomes.slice(1)).toEqual([{ status: 200, aborted: true }]);
+  });
+
+  it('ends at once if the client had gone before the guard was asked', async () => {
+    const { outcomes, limiter } = noting();
+    const handler = fetchGuard(limiter).wrap(() => new Response(streamOf('unread')));
+    await handler(ask({ signal: AbortSignal.abort() }));
+    expect(outcomes).toEqual([{ status: 200, aborted: true }]);
   });
 
   it('ends when the body fails, and the reader is told why', async () => {

@@ -3,7 +3,7 @@
 import { memoryStore, meter, partial, rateLimit, type UnitsEvent } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
 import { expect, it } from 'vitest';
-import { ask } from './fetch-set-up.js';
+import { ask, laterStore } from './fetch-set-up.js';
 
 function setUp(isPartial = false) {
   const rows = meter<number, Request>({
@@ -62,6 +62,31 @@ it.each([
   expect(rows.of(request).settle(9)).toBe(true);
   expect(rows.of(request).settle(10)).toBe(false);
   expect(events.at(-1)).toEqual(units > 9 ? ['returned', units - 9] : ['added', 9 - units]);
+});
+
+it('a waitUntil that throws fails no method of the usage, which is charged', async () => {
+  const rows = meter<number, Request>({ reserve: () => 40 });
+  const cost = rows.cost((count) => count);
+  const limiter = rateLimit<Request>({
+    name: 'rows',
+    limit: 500,
+    window: '1h',
+    key: () => 'all',
+    cost,
+  });
+  const guard = fetchGuard(limiter, {
+    store: laterStore(),
+    logger: false,
+    waitUntil: () => {
+      throw new Error('mine');
+    },
+  });
+  const request = ask();
+  await (await guard.wrap(() => new Response('rows'))(request)).text();
+  await guard.close();
+  expect(rows.of(request).settle(70)).toBe(true);
+  await guard.close();
+  expect(rows.of(request).snapshot()).toMatchObject({ rows: { charged: 70, estimated: false } });
 });
 
 it('a handler that throws, and one that never settles, cost their reservation', async () => {

@@ -170,6 +170,24 @@ describe('a request without a settlement', () => {
     },
   );
 
+  it('costs what it added, whichever components each call leaves out', () => {
+    const usage = meter<{ input: number; output: number }>({
+      reserve: () => ({ input: 10, output: 10 }),
+    });
+    const cost = usage.cost((u) => u.input + 5 * u.output, { maxReserve: 100 });
+    const { admit, numbers, faults, clock } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+    const admission = admit();
+    usage.of(admission).add({ output: 50 });
+    expect(usage.of(admission).snapshot()).toMatchObject({ rows: { charged: 250 } });
+    clock.advance('1s');
+    usage.of(admission).add({ output: 10 });
+    expect(numbers()).toMatchObject({ used: 290 }); // 300 minus the refill of 1 s
+    usage.of(admission).add({ input: 3 });
+    admission.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 293 });
+    expect(faults).toEqual([]);
+  });
+
   it('costs what it owes when it is cut, with partial()', () => {
     const { admit, numbers, rows } = rowsOf(30, { atLeast: () => 4, onCut: partial() });
     const admission = admit();

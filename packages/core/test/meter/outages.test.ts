@@ -12,7 +12,7 @@ import {
   type UnitsEvent,
 } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
-import { fakeTime, request } from 'spillway-testkit';
+import { fakeTime, request, stall } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { key } from './set-up.js';
 
@@ -182,6 +182,40 @@ describe('a settlement', () => {
     await vi.advanceTimersByTimeAsync(3_000);
     expect(look()).toBe(101 + 40);
     expect(lost()).toBe(0);
+  });
+
+  it('that was not sent is lost after an hour, however often it was tried', async () => {
+    const { store, rows, admit, look, lost } = setUp();
+    const admission = await admit();
+    store.down = true;
+    for (let i = 0; i < 6; i += 1) await admit();
+    rows.of(admission).settle(100);
+    await admission.release({ status: 200 });
+    await vi.advanceTimersByTimeAsync(3_590_000);
+    expect(lost()).toBe(0);
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(lost()).toBe(60);
+    store.down = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    await (await admit()).release({});
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(lost()).toBe(60);
+    expect(look()).toBe(40); // of the last request: an hour refills what the first reserved
+  });
+
+  it('that is given up in flight is lost once', async () => {
+    const { store, rows, admit, lost } = setUp();
+    const [first, second] = [await admit(), await admit()];
+    rows.of(first).settle(100);
+    store.next = ['before', 'hangs'];
+    await first.release({ status: 200 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    stall(3_600_000);
+    rows.of(second).settle(50);
+    await second.release({ status: 200 });
+    expect(lost()).toBe(60);
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(lost()).toBe(60);
   });
 
   it('that was not sent is tried once more when the guard closes, and is then lost', async () => {

@@ -50,6 +50,30 @@ describe('a fetch handler', () => {
     expect(runs()).toBe(1);
   });
 
+  it('whose request is aborted while its answer is still read fails for the reader, and is kept', async () => {
+    const leaving = new AbortController();
+    const { post, text, runs } = serve(() => {
+      const parts = ['a', 'b', 'c', 'd'];
+      const stream = new ReadableStream({
+        pull(controller) {
+          const part = parts.shift();
+          if (part) controller.enqueue(new TextEncoder().encode(part));
+          else controller.close();
+        },
+      });
+      return new Response(stream);
+    });
+    const reader = (await post('key-1', { signal: leaving.signal })).body?.getReader();
+    await reader?.read();
+    leaving.abort();
+    const rest = async (): Promise<void> => {
+      while (!(await reader?.read())?.done);
+    };
+    await expect(rest()).rejects.toThrow('the request was aborted');
+    expect(await text('key-1')).toBe('200 abcd again');
+    expect(runs()).toBe(1);
+  });
+
   it('is done though its request cannot be watched', async () => {
     const guard = fetchGuard<Request>(idempotency({ scope: () => 'ada' }), { logger: false });
     const runs: string[] = [];

@@ -17,6 +17,22 @@ describe('a fetch handler', () => {
     expect(runs()).toBe(1);
   });
 
+  it('keeps each header once, however keepHeaders writes its name', async () => {
+    const own = { Location: '/charges/1', ETag: '"7"', 'X-Own': '1' };
+    const { post } = serve(() => new Response('made', { status: 201, headers: own }), {
+      keepHeaders: ['location', 'etag', 'X-Own', 'x-own'],
+    });
+    await (await post('key-1')).text();
+    const { headers } = await post('key-1');
+    const of = (name: string) => headers.get(name);
+    expect(['idempotency-replayed', 'location', 'etag', 'x-own'].map(of)).toEqual([
+      'true',
+      '/charges/1',
+      '"7"',
+      '1',
+    ]);
+  });
+
   it.each([
     ['text', (request) => request.text()],
     ['json', async (request) => JSON.stringify(await request.json())],

@@ -61,6 +61,26 @@ describe('many repeats that wait for one key', () => {
     expect(isRefused).toBe(true);
   });
 
+  it('do not wait for ever beside one whose exchange fails', async () => {
+    const { send, gate, faults } = setUp({ wait: '60s' });
+    const first = await send();
+    const call = new Call();
+    const headers = { 'idempotency-key': 'key-1' };
+    const broken = gate.enter(request({ method: 'POST', headers }), call, call);
+    const repeat = send();
+    await vi.advanceTimersByTimeAsync(1);
+    call.isGone = () => {
+      throw new Error('mine');
+    };
+    await vi.advanceTimersByTimeAsync(1_000);
+    first.end('done');
+    await first.close();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await repeat).text).toBe('done');
+    expect(await broken).toBe('pass'); // as for any exchange that fails
+    expect(faults).toMatchObject([{ source: 'adapter', error: { message: 'mine' } }]);
+  });
+
   it('ask the store of their own guard', async () => {
     const once = idempotency({ scope: () => 'ada', wait: '5s' });
     const enter = async (gate: Gate<unknown>) => {
