@@ -8,6 +8,7 @@ import type { RedisClient } from '../clients/client.js';
 import type { Script } from '../codec/script.js';
 import {
   failedCall,
+  isTimeout,
   isUnknownScript,
   tooLate,
   unanswered,
@@ -151,7 +152,7 @@ export class Transport {
       call.failCall(failedCall(failure, this.client.isCluster));
       return;
     } finally {
-      this.silence?.answered(node);
+      if (!isTimeout(error)) this.silence?.answered(node);
     }
     call.takeReply(reply);
   }
