@@ -16,6 +16,7 @@ export { WallTime } from './base/clock.js';
 export { windowToMicroseconds } from './base/duration.js';
 export { randomOf } from './base/hint.js';
 export { disregard, type Eventually, isThenable, outside, Turns } from './base/host.js';
+export { warn } from './base/log.js';
 export { hexOf, hmacWith, sha256 } from './base/sha256.js';
 export { utf8Bytes } from './base/utf8.js';
 export type { Numbers as LiveNumbers } from './contract/control-link.js';

@@ -65,6 +65,7 @@ const SERVER_WIDE: ReadonlySet<string> = new Set([
 /** The error of a failed call. The call may have been charged. */
 export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (isSpillwayError(cause)) return cause;
+  if (isTimeout(cause)) return unanswered();
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
   const word = wordOf(messageOf(cause));
   if (word)
@@ -117,6 +118,11 @@ export function tooLate(): SpillwayError {
 /** The call was sent and may have been run. */
 export function unanswered(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
+}
+
+/** Whether ioredis with `commandTimeout` stopped waiting for a reply. The connection may be dead. */
+export function isTimeout(cause: unknown): boolean {
+  return messageOf(cause).startsWith('Command timed out');
 }
 
 export function isUnknownScript(cause: unknown): boolean {

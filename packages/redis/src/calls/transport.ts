@@ -8,6 +8,7 @@ import { hashSlotOf } from '../codec/hash-slot.js';
 import type { Script } from '../codec/script.js';
 import {
   failedCall,
+  isTimeout,
   isUnknownScript,
   tooLate,
   unanswered,
@@ -155,7 +156,7 @@ export class Transport {
       call.failCall(failedCall(failure, this.client.isCluster));
       return;
     } finally {
-      this.silence?.answered(node);
+      if (!isTimeout(error)) this.silence?.answered(node);
     }
     call.takeReply(reply);
   }

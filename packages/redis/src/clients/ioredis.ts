@@ -1,5 +1,6 @@
 /** Supports ioredis 5 and 6 and its fork iovalkey, each with one server, Sentinel or Cluster. */
 
+import { outside } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
@@ -118,8 +119,9 @@ export class Ioredis implements RedisClient {
     this.connect();
   }
 
+  /** Connects outside of the request's async context, because the connection would keep it in memory. */
   private connect(): void {
     // The client also emits the failure as an event.
-    this.client.connect().catch(() => {});
+    outside(() => this.client.connect().catch(() => {}));
   }
 }

@@ -1,4 +1,5 @@
 import { isSpillwayError, type Logger, type Step } from '@spillway/core';
+import { warn } from '@spillway/core/direct';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { afterIdly, consoleLogger } from '../host.js';
 import {
@@ -21,7 +22,7 @@ export class Registry {
     const announced = () =>
       [...this.known.entries()].map(([name, rules]) => ({ name, rules, isFollowed: false }));
     this.announcer = new Announcer(scripts, announced, (error) => {
-      if (logger) logger.warn(lineOf(error));
+      if (logger) warn(logger, lineOf(error));
     });
   }
 
@@ -81,8 +82,8 @@ function lineOf(error: unknown): string {
   const why = error instanceof Error ? error.message : String(error);
   const see = isSpillwayError(error) ? ` See ${error.help}` : '';
   return (
-    `Spillway: Redis could not store or read the list of limiters (${why}). Limits still work, but a reset clears ` +
-    `only counts that this process knows, and the command line may not list all limiters.${see}`
+    `Redis could not store or read the list of limiters (${why}). Limits still work, but a reset clears only counts ` +
+    `that this process knows, and the command line may not list all limiters.${see}`
   );
 }
 

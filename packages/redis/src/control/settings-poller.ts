@@ -19,6 +19,12 @@ const RETRY_US = 10_000_000;
 /** The largest valid revision, as in the scripts. */
 const MAX_REVISION = 9e15;
 
+interface Settings {
+  readonly revision: string;
+  readonly dataSet: string;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
 /** The label of offered settings: `1 revision dataset`. */
 const LABEL = /^1 (\d{1,16}) (\S{0,64})$/;
 
@@ -35,6 +41,8 @@ export class SettingsPoller {
   private revision = '';
   private dataSet = '';
   private lost = false;
+  /** Dropped settings that Redis does not have yet for a restore. */
+  private dropped: Settings | undefined;
   private nextOfferUs = -Infinity;
   private reads = 0;
   private applied = 0;
@@ -126,6 +134,7 @@ export class SettingsPoller {
       } else {
         this.handleRevision(revision, about, known, texts);
       }
+      if (this.dropped) void this.offer(this.dropped);
       if (this.following.isMissing(Number(reply[3]) === 1)) this.onMissing();
     } catch (error) {
       if (!this.isAway) this.reportFault(error);
@@ -145,8 +154,7 @@ export class SettingsPoller {
     const isOther = dataSet !== this.dataSet && dataSet !== '' && this.dataSet !== '';
     if (isOther || Number(revision) < Number(this.revision)) {
       const had = this.overrides.list().length;
-      // Offers the settings for a restore, before they are dropped below.
-      void this.offer();
+      this.keepDropped();
       this.warn(isOther ? otherSettings(had) : olderSettings(had));
     }
     this.dataSet = revision === '0' ? '' : dataSet;
@@ -170,23 +178,35 @@ export class SettingsPoller {
     // A process without settings must not warn. Otherwise each command of the command line would warn after a loss.
     if (!this.lost && hadSettings) this.warn(lostSettings(this.overrides.list().length));
     this.lost = true;
-    if (Number(revision) < Number(this.revision)) void this.offer();
+    if (Number(revision) < Number(this.revision)) void this.offer(this.current);
+  }
+
+  private get current(): Settings {
+    return { revision: this.revision, dataSet: this.dataSet, fields: this.storedFields };
+  }
+
+  /** Keeps the settings until they are offered. Of several dropped settings, Redis stores only the newest. */
+  private keepDropped(): void {
+    if (Number(this.revision) < Number(this.dropped?.revision ?? 0)) return;
+    this.dropped = this.current;
+    this.nextOfferUs = -Infinity;
   }
 
   /**
    * Offers the settings for a restore. Redis is asked first whether it needs them, so if many processes have the same
    * settings, only the first few send them.
    */
-  private async offer(): Promise<void> {
+  private async offer(settings: Settings): Promise<void> {
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextOfferUs) return;
     this.nextOfferUs = nowUs + RETRY_US;
-    const args = [`${KEPT_MS}`, this.revision, this.dataSet];
-    const fields = [...this.storedFields].flat();
+    const args = [`${KEPT_MS}`, settings.revision, settings.dataSet];
+    const fields = [...settings.fields].flat();
     try {
       const isWanted = Number(await this.scripts.storeLostSettings(args)) === 1;
       if (isWanted && fields.length > 0) await this.scripts.storeLostSettings([...args, ...fields]);
       this.nextOfferUs = -Infinity;
+      if (this.dropped === settings) this.dropped = undefined;
     } catch (error) {
       this.reportFault(error);
     }
