@@ -21,8 +21,8 @@ export interface ResilienceOptions {
    * When to stop calling the store: after `failures` failed calls in a row (default 5), at a refused connection, or if
    * many calls fail or are slow. A call is slow if it takes longer than `slowAfter` (1 ms to 60 s, default a little
    * above the usual latency). Probes, one per `probeEvery` (1 ms to 1 h, default 100 ms), notice when the store is
-   * back. Limits with `allow` or `deny` still call a slow store. All users of a store share the breaker, with the options
-   * of the first. `false` turns it off for this guard or limiter.
+   * back. Limits with `allow` or `deny` still call a slow store. All users of a store share the breaker, with the
+   * options of the first. `false` turns it off for this guard or limiter.
    */
   readonly breaker?:
     | {
