@@ -27,11 +27,11 @@ import { redisValues } from './calls/values.js';
 import { checkRedisOptions } from './check-options.js';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';
 import type { RedisClient } from './clients/client.js';
-import { hashSlotOf } from './codec/hash-slot.js';
 import { type KeyNamer, keyNamer, prefixFrom } from './codec/keys.js';
 import { productionScript, type Script } from './codec/script.js';
 import { Registry, resetsKey } from './control/registry.js';
 import { LimiterScripts } from './control/tagged-scripts.js';
+import { hashSlotOf } from './hash-slot.js';
 
 /**
  * How long a rejection is cached at most on a Cluster. The time is short, because the charges that caused the rejection

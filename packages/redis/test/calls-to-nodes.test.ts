@@ -7,7 +7,7 @@ import { Cluster as Cluster5 } from 'ioredis5';
 import { Cluster as ValkeyCluster } from 'iovalkey';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { hashSlotOf } from '../src/codec/hash-slot.js';
+import { hashSlotOf } from '../src/hash-slot.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
 

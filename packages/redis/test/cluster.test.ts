@@ -11,7 +11,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis5';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashSlotOf } from '../src/codec/hash-slot.js';
+import { hashSlotOf } from '../src/hash-slot.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { nameOf, take } from './steps.js';
 

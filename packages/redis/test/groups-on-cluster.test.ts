@@ -14,7 +14,7 @@ import fc from 'fast-check';
 import { Cluster } from 'ioredis';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashSlotOf } from '../src/codec/hash-slot.js';
+import { hashSlotOf } from '../src/hash-slot.js';
 import { type RedisStore, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { nameOf, take } from './steps.js';

@@ -4,7 +4,7 @@ import { createShaper, type Shaper } from '@spillway/outgoing';
 import { Cluster } from 'ioredis';
 import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { hashSlotOf } from '../src/codec/hash-slot.js';
+import { hashSlotOf } from '../src/hash-slot.js';
 import { redisStore } from '../src/index.js';
 
 /** For a shaper's name only the key decides the slot. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { systemClock } from '@spillway/core/store';
 import { delay, fakeTime } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { hashSlotOf } from '../src/codec/hash-slot.js';
+import { hashSlotOf } from '../src/hash-slot.js';
 import { type AnyRedisClient, type RedisClient, redisControl, redisStore } from '../src/index.js';
 import { take } from './steps.js';
 

@@ -4,7 +4,6 @@ import { isSpillwayError, SpillwayError } from '@spillway/core';
 import { disregard } from '@spillway/core/direct';
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
-import { hashSlotOf } from '../codec/hash-slot.js';
 import type { Script } from '../codec/script.js';
 import {
   failedCall,
@@ -15,6 +14,7 @@ import {
   unavailable,
   unsent,
 } from '../failures.js';
+import { hashSlotOf } from '../hash-slot.js';
 import { after, afterIdly, afterThisTurn } from '../host.js';
 import { ReadyQueue } from './ready-queue.js';
 import { ofNode, ServerTime } from './server-time.js';

@@ -1,5 +1,5 @@
-import { hashSlotOf } from '../codec/hash-slot.js';
 import { unavailable } from '../failures.js';
+import { hashSlotOf } from '../hash-slot.js';
 import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
 /** The members of a node-redis cluster that the store uses. */
