@@ -188,6 +188,25 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
   });
 });
 
+it('keeps a stream of texts, which node:http sends', async () => {
+  const app = new Hono();
+  app.use(spillway(idempotency({ scope: () => 'ada' })));
+  app.post('/charges', (c) => {
+    const parts = new ReadableStream({
+      start(controller) {
+        for (const part of ['id=17;', 'ok \u00e9']) controller.enqueue(part);
+        controller.close();
+      },
+    });
+    return c.body(parts, 201);
+  });
+  const { ask } = askAt((await listen(app)).port);
+  expect(String((await ask()).bytes)).toBe('id=17;ok \u00e9');
+  const again = await ask();
+  expect([again.status, String(again.bytes)]).toEqual([201, 'id=17;ok \u00e9']);
+  expect(again.headers['idempotency-replayed']).toBe('true');
+});
+
 it('cannot see what a handler writes to the response of node:http: a repeat is told so', async () => {
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.use(spillway(idempotency({ scope: () => 'ada' })));

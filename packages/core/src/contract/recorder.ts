@@ -42,7 +42,7 @@ export interface ResponseWatcher {
   /** Called after `end` if the response could not be sent. Another response may follow. */
   unsent(): void;
   /**
-   * Only for fetch: called if the handler returned no response, or if the response's body was not read to the end.
+   * Called if the handler returned no response (only for fetch), or if not all of the response's body can be seen.
    * `end` is then not called.
    */
   fail(): void;
@@ -79,6 +79,12 @@ export interface Recorder {
   watchResponse(watcher: ResponseWatcher): void;
 }
 
+/** The part of Fastify's reply that a recorder uses. */
+export interface Sender {
+  getHeader(name: string): unknown;
+  send(payload?: unknown): unknown;
+}
+
 /**
  * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without `idempotency()`
  * don't contain this code.
@@ -87,8 +93,15 @@ export interface Recorders {
   /**
    * @param target the request's target as the client sent it
    * @param parsed returns the parsed body, wherever the framework stores it
+   * @param sender the framework's response, if its `send` takes streams and responses of fetch
    */
-  node(req: object, res: object, target: string, parsed: () => unknown): Recorder;
+  node(
+    req: object,
+    res: object,
+    target: string,
+    parsed: () => unknown,
+    sender?: Sender,
+  ): Recorder;
   /** @param show receives an object that wraps the response of the handler */
   fetch(request: object, show: (answer: ShownResponse) => void): Recorder;
 }
