@@ -51,7 +51,8 @@ function worldOf(serve: (typeof WAYS)[number][1]): OnceWorld {
         const { status = 200, headers = {}, body, json } = answer;
         for (const [name, value] of Object.entries(headers)) c.header(name, value);
         if (json) return c.json(json, status as 200);
-        if (body instanceof Readable) return c.body(Readable.toWeb(body) as ReadableStream);
+        if (body instanceof Readable)
+          return c.body(Readable.toWeb(body) as ReadableStream, status as 200);
         if (body instanceof Uint8Array) return c.body(Uint8Array.from(body));
         return body === undefined ? c.body(null, status as 204) : c.text(body, status as 200);
       });

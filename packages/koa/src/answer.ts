@@ -54,8 +54,8 @@ function isJson(body: object): boolean {
 }
 
 /**
- * Reads a body to its end, because Koa doesn't if the client is gone. Koa destroys streams of Node: their bodies are not
- * kept.
+ * Reads a body to its end, because Koa doesn't if the client is gone. Koa destroys streams of Node: their bodies are
+ * not kept.
  */
 async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   const { body } = ctx as { body?: Partial<Bytes & WebBody> | null };
@@ -63,7 +63,7 @@ async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   try {
     const stream = body?.stream?.() ?? body?.body ?? body;
     if (stream?.[Symbol.asyncIterator]) {
-      for await (const chunk of stream) {
+      for await (const chunk of stream as Bytes) {
         if (!watcher.chunk(Buffer.from(chunk as Uint8Array))) return watcher.fail();
       }
     }

@@ -95,13 +95,7 @@ export interface Recorders {
    * @param parsed returns the parsed body, wherever the framework stores it
    * @param sender the framework's response, if its `send` takes streams and responses of fetch
    */
-  node(
-    req: object,
-    res: object,
-    target: string,
-    parsed: () => unknown,
-    sender?: Sender,
-  ): Recorder;
+  node(req: object, res: object, target: string, parsed: () => unknown, sender?: Sender): Recorder;
   /** @param show receives an object that wraps the response of the handler */
   fetch(request: object, show: (answer: ShownResponse) => void): Recorder;
 }

@@ -35,8 +35,9 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as the handler writes it, or its head if the client goes while a stream is sent. The recording lacks the changes by middleware that is mounted before
- * the guard, such as compression. Replays pass through that middleware too.
+ * Records the response as the handler writes it. If the client goes while a stream is sent, only the head is recorded.
+ * The recording lacks the changes by middleware that is mounted before the guard, such as compression. Replays pass
+ * through that middleware too.
  */
 export function watchResponse(
   req: NodeRequest,
