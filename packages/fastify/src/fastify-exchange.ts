@@ -1,6 +1,6 @@
 /** Answers through the reply, so that onSend and onResponse hooks see the headers. */
 
-import { isLater } from '@spillway/core/adapter';
+import { isLater, type Recorder, type Recorders } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { FastifyReply } from 'fastify';
 import type { SpillwayOptions } from './plugin-options.js';
@@ -52,6 +52,11 @@ export class FastifyExchange extends NodeExchange {
     const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
     exchange.reject(rejection);
     exchange.sendRejection();
+  }
+
+  override recorder({ node }: Recorders): Recorder {
+    const { req, res, reply } = this;
+    return node(req, res, this.target, () => this.parsedBody(), reply);
   }
 
   protected override parsedBody(): unknown {

@@ -7,6 +7,7 @@ import type { FastifyReply } from 'fastify';
 import { until } from 'spillway-testkit';
 import {
   askAt,
+  latch,
   type OnceWorld,
   repeats,
   repeatsAfterDepartures,
@@ -45,6 +46,10 @@ const world: OnceWorld = {
 repeats(world);
 repeatsAfterDepartures(world);
 repeatsRewritten(world);
+
+function webStream(text: string): unknown {
+  return new Response(text).body;
+}
 
 describe('an answer', () => {
   it.each<[string, (reply: FastifyReply) => unknown]>([
@@ -85,6 +90,43 @@ describe('an answer', () => {
     ]);
     expect(again.headers['content-type']).toBe(first.headers['content-type']);
     expect(again.headers['idempotency-replayed']).toBe('true');
+  });
+
+  const init = { status: 201, headers: { location: '/charges/17' } };
+  it.each<[string, (reply: FastifyReply, text: string) => unknown]>([
+    ['a Response', (_, text) => new Response(text, init)],
+    [
+      'a stream of the web',
+      (reply, text) => reply.code(201).header('location', '/charges/17').send(webStream(text)),
+    ],
+  ])('is known, though its client has gone: %s', async (_, answer) => {
+    const app = makeApp();
+    const finish = latch();
+    const arrived = latch();
+    const departed = latch();
+    let runs = 0;
+    app.register(spillway, { limiters: idempotency({ scope: () => 'ada' }) });
+    app.addHook('onSend', async (_request, _reply, payload) => payload);
+    app.post('/charges', async (_request, reply) => {
+      runs += 1;
+      reply.raw.once('close', departed.open);
+      arrived.open();
+      await finish.opened;
+      return answer(reply, 'done');
+    });
+    const { ask, open } = askAt((await serve(app)).port);
+    const client = (open as NonNullable<typeof open>)();
+    client.on('error', () => undefined);
+    await arrived.opened;
+    client.destroy();
+    await departed.opened;
+    finish.open();
+    let again = await ask();
+    await until(async () => {
+      again = await ask();
+      return again.headers['retry-after'] === undefined;
+    });
+    expect([again.status, again.headers['location'], runs]).toEqual([409, '/charges/17', 1]);
   });
 
   it('writes no kept answer on a response that was taken over meanwhile', async () => {

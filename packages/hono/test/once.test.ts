@@ -51,7 +51,8 @@ function worldOf(serve: (typeof WAYS)[number][1]): OnceWorld {
         const { status = 200, headers = {}, body, json } = answer;
         for (const [name, value] of Object.entries(headers)) c.header(name, value);
         if (json) return c.json(json, status as 200);
-        if (body instanceof Readable) return c.body(Readable.toWeb(body) as ReadableStream);
+        if (body instanceof Readable)
+          return c.body(Readable.toWeb(body) as ReadableStream, status as 200);
         if (body instanceof Uint8Array) return c.body(Uint8Array.from(body));
         return body === undefined ? c.body(null, status as 204) : c.text(body, status as 200);
       });
@@ -186,6 +187,25 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
     expect(told).toEqual(['kept', 'answered 204']);
     expect((await ask()).headers['idempotency-replayed']).toBe('true');
   });
+});
+
+it('keeps a stream of texts, which node:http sends', async () => {
+  const app = new Hono();
+  app.use(spillway(idempotency({ scope: () => 'ada' })));
+  app.post('/charges', (c) => {
+    const parts = new ReadableStream({
+      start(controller) {
+        for (const part of ['id=17;', 'ok \u00e9']) controller.enqueue(part);
+        controller.close();
+      },
+    });
+    return c.body(parts, 201);
+  });
+  const { ask } = askAt((await listen(app)).port);
+  expect(String((await ask()).bytes)).toBe('id=17;ok \u00e9');
+  const again = await ask();
+  expect([again.status, String(again.bytes)]).toEqual([201, 'id=17;ok \u00e9']);
+  expect(again.headers['idempotency-replayed']).toBe('true');
 });
 
 it('cannot see what a handler writes to the response of node:http: a repeat is told so', async () => {

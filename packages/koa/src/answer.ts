@@ -8,6 +8,14 @@ import { STATUS_CODES } from 'node:http';
 import type { ResponseWatcher } from '@spillway/core/adapter';
 import type { Context } from 'koa';
 
+type Bytes = AsyncIterable<Uint8Array | string>;
+
+/** A `Blob` or `Response`. */
+interface WebBody {
+  stream(): Bytes;
+  readonly body: Bytes | null;
+}
+
 export async function watchResponse(
   ctx: Context,
   watcher: ResponseWatcher,
@@ -45,14 +53,24 @@ function isJson(body: object): boolean {
   return typeof (body as { readonly pipe?: unknown }).pipe !== 'function';
 }
 
-/** Reads a body stream to its end, because Koa doesn't if the client is gone. */
+/**
+ * Reads a body to its end, because Koa doesn't if the client is gone. Koa destroys streams of Node: their bodies are
+ * not kept.
+ */
 async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
-  const { body } = ctx as { body?: AsyncIterable<Uint8Array | string> | null };
+  const { body } = ctx as { body?: Partial<Bytes & WebBody> | null };
   watcher.head(ctx.status, (name) => fieldOf(ctx, name));
-  if (typeof body?.[Symbol.asyncIterator] === 'function') {
-    for await (const chunk of body) watcher.chunk(Buffer.from(chunk as Uint8Array));
+  try {
+    const stream = body?.stream?.() ?? body?.body ?? body;
+    if (stream?.[Symbol.asyncIterator]) {
+      for await (const chunk of stream as Bytes) {
+        if (!watcher.chunk(Buffer.from(chunk as Uint8Array))) return watcher.fail();
+      }
+    }
+    await watcher.end();
+  } catch {
+    watcher.fail();
   }
-  await watcher.end();
 }
 
 async function showResponse(

@@ -32,6 +32,21 @@ const parse: Middleware = async (ctx, next) => {
   await next();
 };
 
+function begun(): Readable {
+  const stream = new PassThrough();
+  stream.write('do');
+  return stream;
+}
+
+function endless(): ReadableStream {
+  return new ReadableStream({
+    async pull(to) {
+      await new Promise(setImmediate); // a reader that never stops shall fail the test, not hang it
+      to.enqueue(new Uint8Array(10_000));
+    },
+  });
+}
+
 function worldOf(Koa: Factory): OnceWorld {
   return {
     idempotency: idempotency as OnceWorld['idempotency'],
@@ -199,6 +214,53 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
         return again.headers['idempotency-replayed'] === 'true';
       });
       expect(again.status).toBe(there.status);
+    },
+  );
+
+  const bodies: [string, () => unknown, number, string?][] = [
+    ['a stream of Node, which Koa destroys', begun, 409],
+    ['an endless stream of the web', endless, 409],
+    ['a stream of the web', () => new Response('done').body, 201, 'done'],
+    ['a Response', () => new Response('done', { status: 201 }), 201, 'done'],
+    ['an empty Response', () => new Response(null, { status: 201 }), 201, ''],
+    ['a Blob', () => new Blob(['done']), 201, 'done'],
+  ];
+  const isNodes = (body: unknown): boolean => body instanceof Readable;
+  it.each(bodies.filter(([, body]) => Koa === KOA[0].Koa || isNodes(body())))(
+    'runs a handler once whose client has gone, and whose body is %s',
+    async (_, bodyOf, status, text) => {
+      const app = new Koa();
+      const errors: unknown[] = [];
+      app.on('error', (error) => errors.push(error));
+      const finish = latch();
+      const arrived = latch();
+      const departed = latch();
+      let runs = 0;
+      app.use(spillway(idempotency({ scope: () => 'ada' })));
+      app.use(async (ctx) => {
+        runs += 1;
+        ctx.res.once('close', departed.open);
+        arrived.open();
+        await finish.opened;
+        ctx.status = 201;
+        ctx.set('Location', '/charges/17');
+        ctx.body = bodyOf();
+      });
+      const { ask, open } = askAt((await serve(app)).port);
+      const client = (open as NonNullable<typeof open>)();
+      client.on('error', () => undefined);
+      await arrived.opened;
+      client.destroy();
+      await departed.opened;
+      finish.open();
+      let again = await ask();
+      await until(async () => {
+        again = await ask();
+        return again.headers['retry-after'] === undefined;
+      });
+      expect([again.status, again.headers['location'], runs]).toEqual([status, '/charges/17', 1]);
+      if (text !== undefined) expect(String(again.bytes)).toBe(text);
+      expect(errors).toEqual([]);
     },
   );
 

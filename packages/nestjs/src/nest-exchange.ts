@@ -1,5 +1,5 @@
 import type { Admission } from '@spillway/core';
-import type { Exchange, OnClosed } from '@spillway/core/adapter';
+import type { Exchange, OnClosed, Recorder, Recorders } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import {
   type FastifyReply,
@@ -49,6 +49,11 @@ export class HttpExchange extends NodeExchange {
   override reject(admission: Admission): void {
     if (this.answers) super.reject(admission);
     else this.unanswered = admission;
+  }
+
+  override recorder({ node }: Recorders): Recorder {
+    const { req, res, fastify } = this;
+    return node(req, res, this.target, () => this.parsedBody(), fastify);
   }
 
   protected override parsedBody(): unknown {

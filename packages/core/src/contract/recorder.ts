@@ -35,7 +35,10 @@ export interface ResponseWatcher {
   end(): Promise<void> | undefined;
   /** Called after `end` if the response could not be sent. Another response may follow. */
   unsent(): void;
-  /** Only for fetch, in place of `end`: no response was returned, or its body was not read to the end. */
+  /**
+   * Called if the handler returned no response (only for fetch), or if not all of the response's body can be seen.
+   * `end` is then not called.
+   */
   fail(): void;
 }
 
@@ -70,13 +73,20 @@ export interface Recorder {
   watchResponse(watcher: ResponseWatcher): void;
 }
 
+/** The part of Fastify's reply that a recorder uses. */
+export interface Sender {
+  getHeader(name: string): unknown;
+  send(payload?: unknown): unknown;
+}
+
 /** Makes recorders. Only `idempotency()` implements this, so other bundles don't contain their code. */
 export interface Recorders {
   /**
    * @param target the request's target as the client sent it
    * @param parsed returns the parsed body, wherever the framework stores it
+   * @param sender the framework's response, if its `send` takes streams and responses of fetch
    */
-  node(req: object, res: object, target: string, parsed: () => unknown): Recorder;
+  node(req: object, res: object, target: string, parsed: () => unknown, sender?: Sender): Recorder;
   /** @param show receives an object that wraps the response of the handler */
   fetch(request: object, show: (answer: ShownResponse) => void): Recorder;
 }

@@ -1,3 +1,4 @@
+import { utf8Bytes } from '../base/utf8.js';
 import type { ResponseWatcher } from '../contract/recorder.js';
 import {
   type WebController,
@@ -109,7 +110,9 @@ class AnswerBody implements WebSource {
   private async readChunk(): Promise<unknown> {
     const { done, value } = await this.reader.read();
     if (done) return undefined;
-    this.isWanted = this.watcher.chunk(value as Uint8Array);
+    const bytes = bytesOf(value);
+    this.isWanted = bytes !== undefined && this.watcher.chunk(bytes);
+    if (!bytes) this.watcher.fail();
     return value;
   }
 
@@ -117,4 +120,12 @@ class AnswerBody implements WebSource {
     this.signal?.removeEventListener('abort', this.abort);
     return this.watcher.end();
   }
+}
+
+/** The bytes that runtimes send for a chunk: some accept more than `Uint8Array`. Undefined for any other value. */
+function bytesOf(chunk: unknown): Uint8Array | undefined {
+  if (typeof chunk === 'string') return utf8Bytes(chunk);
+  if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+  if (!ArrayBuffer.isView(chunk)) return undefined;
+  return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }

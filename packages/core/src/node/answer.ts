@@ -1,5 +1,6 @@
-import type { ResponseWatcher } from '../contract/recorder.js';
+import type { ResponseWatcher, Sender } from '../contract/recorder.js';
 import { bytesOf } from './body.js';
+import { type NodeRequest, type NodeResponse, onceClosed } from './node-exchange.js';
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -12,10 +13,18 @@ export interface NodeAnswer {
   getHeader(name: string): unknown;
   setHeader(name: string, value: number): unknown;
   removeHeader(name: string): unknown;
+  on(event: 'pipe', listener: () => void): unknown;
   destroy(): unknown;
   writeHead: Method;
   write: Method;
   end: Method;
+}
+
+/** A response of fetch, which an app sends over node:http. */
+interface SentAnswer {
+  readonly status?: number;
+  readonly headers?: { get(name: string): string | null };
+  readonly body?: unknown;
 }
 
 const LENGTH = 'Content-Length';
@@ -26,10 +35,16 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as the handler writes it. The recording lacks the changes by middleware that is mounted before
- * the guard, such as compression. Replays pass through that middleware too.
+ * Records the response as the handler writes it. If the client goes while a stream is sent, only the head is recorded.
+ * The recording lacks the changes by middleware that is mounted before the guard, such as compression. Replays pass
+ * through that middleware too.
  */
-export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
+export function watchResponse(
+  req: NodeRequest,
+  res: NodeAnswer,
+  watcher: ResponseWatcher,
+  sender: Sender | undefined,
+): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
@@ -64,6 +79,27 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   };
   const afterwards = (method: Method, args: unknown[]): void =>
     void keeping?.then(() => tryOrDestroy(res, method, args));
+  // If the client goes, frameworks destroy the stream that they send, and write nothing to the response.
+  const watchStream = (answer: SentAnswer | undefined): void =>
+    onceClosed(req, res as object as NodeResponse, () => {
+      if (!hasBegun) {
+        const { status = res.statusCode, headers } = answer ?? {};
+        watcher.head(status, (name) => headers?.get(name) ?? fieldOf(sender ?? res, {}, name));
+      }
+      watcher.fail(); // changes nothing if the response has ended
+      return undefined;
+    });
+  res.on('pipe', () => watchStream(undefined));
+  if (sender) {
+    const { send } = sender;
+    sender.send = (payload) => {
+      const sent = send.call(sender, payload);
+      const answer = payload as SentAnswer | undefined;
+      if (isWebStream(answer)) watchStream(undefined);
+      else if (isWebStream(answer?.body)) watchStream(answer);
+      return sent;
+    };
+  }
   res.writeHead = (...args) => {
     if (!hasEnded)
       beginHead(args[0] as number, typeof args[1] === 'string' ? args[2] : (args[1] ?? args[2]));
@@ -130,7 +166,15 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
+function isWebStream(value: unknown): boolean {
+  return typeof (value as { getReader?: unknown } | undefined | null)?.getReader === 'function';
+}
+
+function fieldOf(
+  res: Pick<NodeAnswer, 'getHeader'>,
+  own: unknown,
+  name: string,
+): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;
   return Array.isArray(value) ? value.join(', ') : String(value);

@@ -263,7 +263,7 @@ function isGone(req: NodeRequest, res: NodeResponse): boolean {
  * Calls back once when the response has closed for any reason, or immediately if it has closed already. A response
  * without a connection (Lambda adapters, tests of handlers) never closes, so `closed` is called when it has finished.
  */
-function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
+export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;
   if (isGone(req, res)) notifyWatchers([closed], res, !res.writableFinished);
   else if (res.writableEnded && !closes(res)) notifyWatchers([closed], res, false);

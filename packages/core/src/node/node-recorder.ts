@@ -4,22 +4,26 @@ import type {
   BodyWatcher,
   Recorder,
   ResponseWatcher,
+  Sender,
 } from '../contract/recorder.js';
 import { queryOf } from '../net/target.js';
 import { type NodeAnswer, watchResponse } from './answer.js';
 import { type NodeBody, readBody, watchBody } from './body.js';
+import type { NodeRequest } from './node-exchange.js';
 
 export class NodeRecorder implements Recorder {
-  private readonly req: NodeBody;
+  private readonly req: NodeBody & NodeRequest;
   private readonly res: NodeAnswer & { shouldKeepAlive?: boolean };
   private readonly target: string;
   private readonly parsed: () => unknown;
+  private readonly sender: Sender | undefined;
 
-  constructor(req: object, res: object, target: string, parsed: () => unknown) {
+  constructor(req: object, res: object, target: string, parsed: () => unknown, sender?: Sender) {
     this.req = req as NodeRecorder['req'];
     this.target = target;
     this.res = res as NodeRecorder['res'];
     this.parsed = parsed;
+    this.sender = sender;
   }
 
   get query(): string {
@@ -49,6 +53,6 @@ export class NodeRecorder implements Recorder {
   }
 
   watchResponse(watcher: ResponseWatcher): void {
-    watchResponse(this.res, watcher);
+    watchResponse(this.req, this.res, watcher, this.sender);
   }
 }

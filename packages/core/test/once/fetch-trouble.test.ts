@@ -5,6 +5,24 @@ import { fetchGuard } from '@spillway/core/fetch';
 import { describe, expect, it } from 'vitest';
 import { serve } from './fetch-set-up.js';
 
+const BYTES = new TextEncoder().encode('abcd').buffer as ArrayBuffer;
+
+function streamOf(parts: readonly unknown[]): ReadableStream {
+  return new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
+}
+
+/** Reads a body as it is: Node's own methods read only bytes, but other runtimes send texts too. */
+async function chunksOf({ body }: Response): Promise<unknown[]> {
+  const chunks: unknown[] = [];
+  for await (const chunk of body as ReadableStream<unknown>) chunks.push(chunk);
+  return chunks;
+}
+
 describe('a fetch handler', () => {
   it('that throws is done, and does not run again', async () => {
     const { post, text, runs } = serve(() => {
@@ -42,6 +60,29 @@ describe('a fetch handler', () => {
     expect(await text('key-1')).toMatch(/^409.*not stored/);
     expect(runs()).toBe(1);
   });
+
+  it.each<[string, unknown[], string]>([
+    ['texts', ['id=', '17 \u00e9'], 'id=17 \u00e9'],
+    ['views of bytes', [new Uint16Array([0x6261]), new DataView(BYTES, 1, 2)], 'abbc'],
+    ['buffers of bytes', [BYTES], 'abcd'],
+  ])(
+    'may stream %s, where the runtime sends them: they are kept as sent',
+    async (_, parts, all) => {
+      const { post, text } = serve(() => new Response(streamOf(parts), { status: 201 }));
+      expect(await chunksOf(await post('key-1'))).toEqual(parts);
+      expect(await text('key-1')).toBe(`201 ${all} again`);
+    },
+  );
+
+  it.each([5, null, { a: 1 }])(
+    'whose stream has other chunks is done, and its answer is not kept: %j',
+    async (part) => {
+      const { post, text, runs } = serve(() => new Response(streamOf(['a', part])));
+      expect(await chunksOf(await post('key-1'))).toEqual(['a', part]);
+      expect(await text('key-1')).toMatch(/^409.*not stored/);
+      expect(runs()).toBe(1);
+    },
+  );
 
   it('that answers with an error of the network is done', async () => {
     const { post, text, runs } = serve(() => Response.error());

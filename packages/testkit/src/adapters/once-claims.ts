@@ -1,9 +1,10 @@
+import { Readable } from 'node:stream';
 import type { IdempotencyOptions } from '@spillway/core';
 import { expect, it } from 'vitest';
 import { until } from '../index.js';
 import { latch } from './driver.js';
 import { isRepeat, problem, remaining, start } from './once-service.js';
-import type { OnceAnswer, OnceService, OnceWorld } from './once-world.js';
+import type { OnceAnswer, OnceReply, OnceService, OnceWorld } from './once-world.js';
 
 export function claimsKeys(world: OnceWorld): void {
   it('answers 409 while the first is running, with a time to come back', async () => {
@@ -224,6 +225,41 @@ export function repeatsAfterDepartures(world: OnceWorld): void {
     expect((await ask()).status).toBe(409);
     finish.open();
     await until(async () => isRepeat(await ask()));
+    expect(runs()).toBe(1);
+  });
+
+  // Frameworks destroy the stream then, and nothing is written to the response.
+  it.each([
+    ['before the handler answers', false],
+    ['before its first bytes', true],
+  ])('runs a handler once that answers with a stream, if its client goes %s', async (_, isSent) => {
+    const arrived = latch();
+    const finish = latch();
+    const stream = new Readable({ read: () => undefined });
+    const { ask, open, ends, runs } = await start(world, async () => {
+      arrived.open();
+      if (!isSent) await finish.opened;
+      return { status: 201, headers: { location: '/charges/17' }, body: stream };
+    });
+    const client = (open as NonNullable<OnceService['open']>)();
+    client.on('error', () => undefined);
+    await arrived.opened;
+    if (isSent)
+      await until(() => stream.listenerCount('readable') + stream.listenerCount('data') > 0);
+    client.destroy();
+    await until(() => ends.length === 1);
+    finish.open();
+    for (const chunk of ['do', 'ne', null]) {
+      await new Promise(setImmediate);
+      stream.push(chunk);
+    }
+    let last: OnceReply | undefined;
+    await until(async () => {
+      last = await ask();
+      return last.headers['retry-after'] === undefined;
+    });
+    if (last && isRepeat(last)) expect([last.status, String(last.bytes)]).toEqual([201, 'done']);
+    else expect([last?.status, last?.headers['location']]).toEqual([409, '/charges/17']);
     expect(runs()).toBe(1);
   });
 }
