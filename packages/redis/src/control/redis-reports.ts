@@ -83,8 +83,8 @@ class InRedis extends TaggedScripts implements RedisReports {
     const texts = limiters.flatMap((report) => [report.limiter, encodeReport(report)]);
     const args = [this.id, `${REPORT_TTL_MS}`, `${MAX_PROCESSES}`, ...texts];
     const keys = [this.reportOf(this.id), this.keyOf('reports')];
-    const isKept = await this.runScript(this.writing, keys, args);
-    if (!isKept) {
+    const kept = await this.runScript(this.writing, keys, args);
+    if (Number(kept) !== 1) {
       throw new SpillwayError(
         'SPW_STORE_ERROR',
         `${MAX_PROCESSES} other processes publish already`,

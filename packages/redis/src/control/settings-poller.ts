@@ -16,6 +16,9 @@ const KEPT_MS = 7 * 86_400_000;
 
 const RETRY_US = 10_000_000;
 
+/** Longer timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** The largest valid revision, as in the scripts. */
 const MAX_REVISION = 9e15;
 
@@ -93,7 +96,7 @@ export class SettingsPoller {
 
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const stop = after(withinMs, () => resolve(false));
+      const stop = after(Math.min(withinMs, MAX_TIMER_MS), () => resolve(false));
       void this.poll().then((answered) => {
         stop();
         resolve(answered);

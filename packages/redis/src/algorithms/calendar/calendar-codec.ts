@@ -29,7 +29,7 @@ export const calendar: CodecOf<'calendar'> = {
     const forgiven = reply.count();
     const answer = { allowed, nowUs, startUs, endUs, current };
     if (rule.debt === undefined || forgiven === 0) return answer;
-    return { ...answer, forgiven: forgiven + unitsCharged(step) - unitsSent(rule, step) };
+    return { ...answer, forgiven: forgiven + (unitsCharged(step) - unitsSent(rule, step)) };
   },
 };
 
