@@ -807,8 +807,8 @@ const outsiders: readonly Bug[] = [
   },
   {
     ...bug('a charge is sent again until it is answered', CHARGE, [
-      'this.hear(own, answer, isLastTry || isSent);',
-      'this.hear(own, answer, isLastTry);',
+      'this.hear(own, answer, isLastTry || isSent, endUs);',
+      'this.hear(own, answer, isLastTry, endUs);',
     ]),
     focus: { focus: 'spending', faults: ['loseReply'] },
   },
