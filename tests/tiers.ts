@@ -252,15 +252,19 @@ export const WAITING = [
   'tests/leases/stopped.test.ts',
 ] as const;
 
+/** Packages whose modules tests may share. */
+const SHARED = 'core|outgoing|conformance|redis|prometheus|opentelemetry';
+
 /** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
-const HARMLESS =
-  /^(vitest|fast-check|spillway-testkit|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
+const HARMLESS = new RegExp(
+  `^(vitest|fast-check|spillway-testkit|@spillway/(${SHARED})(/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$`,
+);
 
 /** Matches fake timers, spies, the console, globals, and the listeners and environment of the process. */
 const CHANGES = /\bvi\.|\bfakeTime\b|\bstall\b|\bconsole\b|\bglobalThis\b|\bprocess\.(on|env)\b/;
 
 /** Sources that a test imports by path: they are the modules that other tests import by name. */
-const OURS = /^packages\/(core|outgoing|conformance|redis|prometheus|opentelemetry)\/src\//;
+const OURS = new RegExp(`^packages/(${SHARED})/src/`);
 
 /**
  * A process that has made 1,000 limiters without a store logs a warning; this file counts the lines of such limiters.

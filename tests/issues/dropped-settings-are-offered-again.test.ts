@@ -84,8 +84,11 @@ describe('a process that drops its settings', () => {
   it('offers the newer of two, if it had to drop settings twice', async () => {
     const { server, control } = await following();
     server.lostOffers = 2;
-    for (const dataSet of ['new', 'newer']) {
-      server.settings = ['1', dataSet];
+    for (const [revision, dataSet] of [
+      ['1', 'new'],
+      ['2', 'newer'],
+    ] as const) {
+      server.settings = [revision, dataSet];
       await vi.advanceTimersByTimeAsync(600);
     }
     await vi.advanceTimersByTimeAsync(60_000);

@@ -35,6 +35,8 @@ export interface Connection {
   readonly control: RedisControl;
   readonly store: RedisStore;
   readonly prefix: string;
+  /** The first warning of the store: it could not read the list of counts, so a reset may have missed some. */
+  warning?: string;
 }
 
 /**
@@ -58,18 +60,18 @@ export async function connected<Value>(
     const store = redisStore(client, {
       hashKeys,
       prefix,
-      // The store warns if it can't read the list of counts. A reset would then miss some, so the command must fail.
       logger: {
         warn: (line) => {
-          throw new Error(line);
+          connection.warning ??= line;
         },
       },
     });
+    const connection: Connection = { client, control, store, prefix };
     const connecting = client.connect().catch((error: Error) => {
       throw unreachable(place, sentinelMaster, firstError() ?? error);
     });
     await time.race(connecting);
-    const work = use({ client, control, store, prefix });
+    const work = use(connection);
     return await (options.reconnects ? work : time.race(work));
   } catch (error) {
     if (!options.cluster && isMoved(error)) {

@@ -206,18 +206,20 @@ interface Reset {
 }
 
 export async function forgetCounts(
-  { control, store }: Pick<Connection, 'control' | 'store'>,
+  connection: Pick<Connection, 'control' | 'store' | 'warning'>,
   limiter: string,
   key: string,
   note: ChangeNote,
   named: readonly KnownLimiter[] | undefined,
 ): Promise<Reset> {
+  const { control, store } = connection;
   const isKnown = named !== undefined && named.length > 0;
   const limiters = isKnown ? named : [{ name: limiter, declared: [] }];
   await control.refresh(); // loads the limits of the key
   for (const { name, declared } of limiters) {
     const rules = [ANY_RULE, ...rulesOfKey(declared, control.limitsOf?.(name, key))];
     await store.apply(rules.map((rule) => resetOf(name, key, rule)));
+    if (connection.warning) throw new Error(connection.warning);
   }
   try {
     await control.forget(limiter, key, note);

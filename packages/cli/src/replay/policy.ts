@@ -81,7 +81,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 /** Why a log cannot judge a limiter with this rule; undefined if it can. */
 export function whyNot(rule: GuardLimiter['rule']): string | undefined {
-  const [algorithm = ''] = rule?.logic.declared(rule).algorithm.split(':') ?? [];
+  const [algorithm = ''] = rule?.logic?.declared(rule).algorithm.split(':') ?? [];
   if (JUDGED.includes(algorithm)) return undefined;
   return REASONS[algorithm] ?? 'A log cannot judge it: it is no limit of requests per window.';
 }

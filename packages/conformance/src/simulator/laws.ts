@@ -934,8 +934,9 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
 };
 
 function isUnsent(error: unknown): boolean {
-  const { kind, code, cause } = (error ?? {}) as { kind?: string; code?: string; cause?: unknown };
-  return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
+  const failure = (error ?? {}) as { kind?: string; code?: string };
+  const { kind, code } = failure;
+  return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && !('cause' in failure));
 }
 
 /** Within a second, only a few calls release the same permit, even if many of its renewals fail. */

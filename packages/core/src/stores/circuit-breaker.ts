@@ -64,7 +64,10 @@ class Health {
     return isFirst;
   }
 
-  /** @param isRelapse whether the breaker was open shortly before for such a cause; one slow second then suffices */
+  /**
+   * @param isRelapse whether the breaker was open shortly before because of slow calls or a high failure rate. If so,
+   * slow calls in a single second suffice for a diagnosis
+   */
   diagnose(isRelapse: boolean): { isSlow: boolean; bad: number; calls: number } | undefined {
     let calls = 0;
     let failed = 0;
@@ -183,7 +186,7 @@ export class CircuitBreaker {
   readonly log: OutageLog;
   readonly clock: Clock;
   readonly turns: LoopTurns;
-  /** The parts with separate states, least recently called first: a full map replaces that one first. */
+  /** The parts with separate states. In a full map, the least recently called comes first, and is replaced first. */
   private readonly parts = new Map<string, StorePart>();
   private readonly others = new StorePart(OTHER_PARTS);
   /** The parts in {@link others} that have failed since the last call that succeeded. */

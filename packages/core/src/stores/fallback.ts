@@ -219,8 +219,9 @@ export class FallbackCounters {
       let answer = answers[place] as Answer;
       if (!isCountedHere(step)) return answer;
       const { failure } = answer;
-      // A store that sends a group in parts knows nothing about the steps of a part that failed.
-      if (failure) [answer] = this.answerLocally([step], failure, false) as [Answer];
+      // Of a group that the store sent in parts, nobody has decided the steps of a part that failed.
+      if (failure && answer.nowUs === NOTHING_KNOWN.nowUs)
+        [answer] = this.answerLocally([step], failure, false) as [Answer];
       const heldUs = step.rule.logic?.heldUs?.(answer);
       if (heldUs) this.countHere({ ...step, holdUs: heldUs }, 'hold');
       const op = opAfter(step, answer, !isRejected);

@@ -142,6 +142,8 @@ export class JobQueue {
   /** Call this when this process's clock was set back, because times that were near then lie far ahead now. */
   forgetTimes(): void {
     this.refillFromUs = -Infinity;
+    this.contendedUntilUs = -Infinity;
+    this.lastStartUs = -Infinity;
     this.pause.forgetAnswers();
   }
 
@@ -615,14 +617,14 @@ export class JobQueue {
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
     const pauseUs = lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US;
     // Since the answer was asked for, not received. Otherwise a process far from the store would always be late.
-    return Math.max(askedUs + freeUs + this.yieldUs(nowUs), nowUs + pauseUs);
+    return Math.max(askedUs + freeUs + this.yieldUs(nowUs, periodUsOf({ steps })), nowUs + pauseUs);
   }
 
-  private yieldUs(nowUs: number): number {
+  private yieldUs(nowUs: number, periodUs: number): number {
     const { oldestJob } = this.schedule;
     const cameUs = oldestJob ? oldestJob.deadlineUs - this.paces.waitUs : nowUs;
     const waitedUs = nowUs - Math.max(this.lastTakeUs, cameUs);
-    return MAX_YIELD_US / (1 + Math.max(0, waitedUs) / this.paces.periodUs);
+    return MAX_YIELD_US / (1 + Math.max(0, waitedUs) / periodUs);
   }
 
   /**

@@ -229,11 +229,13 @@ export class SlotClient {
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
       return then(this.toSlotAnswer(asked, [answer], nowUs, nowUs));
     }
-    const askedUs = this.nowUs();
+    const sentUs = this.nowUs();
     const all = [...steps, permitStep, bookingStep].filter((step) => step !== undefined);
-    const answered = this.client.ask(all, (answers) =>
-      then(this.toSlotAnswer(asked, answers, askedUs, this.nowUs())),
-    );
+    const answered = this.client.ask(all, (answers) => {
+      const nowUs = this.nowUs();
+      // This process's clock may have been set back meanwhile.
+      return then(this.toSlotAnswer(asked, answers, Math.min(sentUs, nowUs), nowUs));
+    });
     return this.pending.track(answered);
   }
 

@@ -153,11 +153,11 @@ export class Transport {
       if (!isUnknownScript(error)) throw error;
       reply = await this.loadScript(call, node);
     } catch (failure) {
+      if (!isTimeout(failure)) this.silence?.answered(node);
       call.failCall(failedCall(failure, this.client.isCluster));
       return;
-    } finally {
-      if (!isTimeout(error)) this.silence?.answered(node);
     }
+    this.silence?.answered(node);
     call.takeReply(reply);
   }
 

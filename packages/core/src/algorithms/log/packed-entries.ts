@@ -14,7 +14,7 @@ import type { LogEntries } from './log-entries.js';
 /** The most entries in a block. An entry takes at most five of the block's 1,503 numbers. */
 export const MOST_PACKED = 256;
 
-/** Packs into 31 bits: the size of a sum, the number of entries, the oldest entry and its rough instant. */
+/** Packs into 31 bits: the size of a sum, the number of entries, the oldest entry's position and its rough instant. */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);
 }
