@@ -61,6 +61,16 @@ it('shows what remains after the charge in the fallback counters', async () => {
   expect([decisions.a.remaining, decisions.b.remaining]).toEqual([4, 4]);
 });
 
+it('keeps its decision, although other requests used the fallback counters meanwhile', async () => {
+  const clock = new ManualClock();
+  const limits = { a: { limit: 5, window: '1h' }, b: { limit: 1, window: '1h' } } as const;
+  const limiters = createLimiters(limits, { store: storeWithout(['b'], clock), clock, ...silent });
+  const both = await Promise.all([1, 2].map(() => limiters.consume({ a: 'ada', b: 'bob' })));
+  // A charge in the store is given back only if the group is rejected.
+  const charged = both.filter(({ allowed }) => allowed).length;
+  expect((await limiters.peek({ a: 'ada', b: 'eve' })).decisions.a.used).toBe(charged);
+});
+
 describe('beside a part that rejects', () => {
   const algorithms = { tokenBucket, fixedWindow, slidingWindow, slidingLog };
   it.each(Object.entries(algorithms))('counts by the fallback: %s', async (_, algorithm) => {

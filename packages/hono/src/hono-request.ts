@@ -33,12 +33,8 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
 
   waitUntil(promise: Promise<unknown>): boolean {
     const wait = waitUntilOf(this.raw);
-    try {
-      wait?.(promise);
-      return wait !== undefined;
-    } catch {
-      return false; // the caller's work goes on, but nothing keeps the platform alive for it
-    }
+    wait?.(promise);
+    return wait !== undefined;
   }
 }
 

@@ -43,6 +43,8 @@ export function watchResponse<Res extends WebResponse>(
   }
 }
 
+type Chunk = Awaited<ReturnType<WebReader['read']>>;
+
 /** If the client goes away, the rest is still read, but only while the watcher wants more bytes. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
@@ -65,17 +67,17 @@ class AnswerBody implements WebSource {
       controller.error(new Error('the request was aborted'));
       return;
     }
-    let value: unknown;
+    let chunk: Chunk;
     try {
-      value = await this.readChunk();
+      chunk = await this.readChunk();
     } catch (error) {
       this.watcher.fail();
       controller.error(error);
       return;
     }
     try {
-      if (value !== undefined) {
-        controller.enqueue(value);
+      if (!chunk.done) {
+        controller.enqueue(chunk.value);
         return;
       }
       await this.endWatching();
@@ -96,7 +98,7 @@ class AnswerBody implements WebSource {
     this.isLeft = true;
     try {
       while (this.isWanted) {
-        if ((await this.readChunk()) !== undefined) continue;
+        if (!(await this.readChunk()).done) continue;
         await this.endWatching();
         return;
       }
@@ -107,13 +109,13 @@ class AnswerBody implements WebSource {
     }
   }
 
-  private async readChunk(): Promise<unknown> {
-    const { done, value } = await this.reader.read();
-    if (done) return undefined;
-    const bytes = bytesOf(value);
+  private async readChunk(): Promise<Chunk> {
+    const chunk = await this.reader.read();
+    if (chunk.done) return chunk;
+    const bytes = bytesOf(chunk.value);
     this.isWanted = bytes !== undefined && this.watcher.chunk(bytes);
     if (!bytes) this.watcher.fail();
-    return value;
+    return chunk;
   }
 
   private endWatching(): Promise<void> | undefined {

@@ -222,12 +222,8 @@ class FetchRequest<
   }
 
   waitUntil(promise: Promise<unknown>): boolean {
-    try {
-      this.keepAlive?.(promise, ...this.all);
-      return this.keepAlive !== undefined;
-    } catch {
-      return false; // the caller's work goes on, but nothing keeps the platform alive for it
-    }
+    this.keepAlive?.(promise, ...this.all);
+    return this.keepAlive !== undefined;
   }
 
   get method(): string {

@@ -14,7 +14,7 @@ const waitingFor = new WeakMap<Store, Set<Presence>>();
 
 export class Presence {
   private readonly waiting: Set<Presence>;
-  /** 0 in the global scope of a Worker, where the clock stands still; then the first request sets it. */
+  /** 0 in the global scope of a Worker, where the clock stands still; then a request of another guard sets it. */
   private madeUs: number;
   private readonly clock: Clock;
   readonly of: string;

@@ -244,5 +244,9 @@ function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
 
 /** Keeps the call running on platforms that stop all work of a request when the request ends. */
 function keepAlive<Usage>({ turn }: Line<Usage>, call: Promise<unknown> | undefined): void {
-  if (call) turn.request.waitUntil?.(call);
+  try {
+    if (call) turn.request.waitUntil?.(call);
+  } catch {
+    // The call goes on, but the platform may stop it when the request ends.
+  }
 }

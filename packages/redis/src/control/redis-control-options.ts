@@ -93,7 +93,7 @@ export interface RedisControl extends Control {
   ): Promise<void>;
   /**
    * Removes the key from denial caches and fallback counters in all processes. Call it after you have reset the key's
-   * count.
+   * count. With `hashKeys`, fallback counters keep the key, because they can't find it by its hash.
    */
   forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
   /** The current overrides, latest first. */
