@@ -67,10 +67,13 @@ export async function connected<Value>(
       },
     });
     const connection: Connection = { client, control, store, prefix };
-    const connecting = client.connect().catch((error: Error) => {
-      throw unreachable(place, sentinelMaster, firstError() ?? error);
-    });
-    await time.race(connecting);
+    const connecting = client.connect().catch((error: Error) => error);
+    const failure = await time.race(connecting);
+    const error = firstError() ?? failure;
+    // If the server has no such database, the client reports the error, but then uses database 0.
+    if (error && (failure || error.name === 'ReplyError')) {
+      throw unreachable(place, sentinelMaster, error);
+    }
     const work = use(connection);
     return await (options.reconnects ? work : time.race(work));
   } catch (error) {
@@ -191,9 +194,11 @@ function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
 function unreachable(
   place: RedisPlace,
   sentinelMaster: string | undefined,
-  error: Error & { code?: string },
+  error: Error & { code?: string; lastNodeError?: Error },
 ): Error {
-  const why = /^[A-Z]+\b/.exec(error.message)?.[0] ?? error.code;
+  if (error.lastNodeError) return unreachable(place, sentinelMaster, error.lastNodeError);
+  // Up to the first quote or comma, because the text after it may repeat the arguments of AUTH.
+  const why = /^(ERR [A-Za-z ]*\w|[A-Z]+\b)/.exec(error.message)?.[0] ?? error.code;
   const isDirect = sentinelMaster === undefined;
   const reason = why ?? (isDirect ? error.name : 'no sentinel answers, or none knows that name');
   return new Error(`no connection to ${redisAt(place, sentinelMaster)}: ${reason}`);

@@ -196,6 +196,16 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       expect(err).not.toContain('wrong@');
     });
 
+    it('there is no such database, and leaves the others alone', async () => {
+      const at = `redis://:${PASSWORD}@127.0.0.1:${port()}/99`;
+      const { code, err } = await spillway(['set', 'api', 'off', '--redis', at, ...because]);
+      expect({ code, err }).toEqual({
+        code: 1,
+        err: `error: no connection to Redis at 127.0.0.1:${port()}: ERR DB index is out of range\n`,
+      });
+      expect(await redis().keys('*')).toEqual([LIMITERS]);
+    });
+
     it('the user may not', async () => {
       await redis().call('ACL', 'SETUSER', 'reader', 'on', '>pw', '~spw:*', '+@all', '-hset');
       const at = `redis://reader:pw@127.0.0.1:${port()}`;
