@@ -104,7 +104,7 @@ async function clientFor(
   place: RedisPlace,
   { cluster, sentinelMaster, reconnects }: ConnectionOptions,
 ) {
-  const { url, at } = place;
+  const { url, at, username, password } = place;
   if (cluster && sentinelMaster !== undefined) {
     throw new UsageError(
       'a Redis is either a Cluster or behind sentinels: give --cluster or --sentinel-master, not both',
@@ -124,8 +124,8 @@ async function clientFor(
     // A hanging server never closes the connection, so the client waits only briefly for that.
     disconnectTimeout: 100,
     ...(isSafe && { tls: {} }),
-    ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
-    ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
+    ...(username !== '' && { username }),
+    ...(password !== '' && { password }),
   };
   // Imported here, because it takes half of the startup time of commands without Redis, such as `replay`.
   const { Cluster, Redis } = await import('ioredis');

@@ -3,6 +3,8 @@ import { UsageError } from './usage-error.js';
 export interface RedisPlace {
   readonly url: URL;
   readonly at: readonly { readonly host: string; readonly port: number }[];
+  readonly username: string;
+  readonly password: string;
 }
 
 /**
@@ -17,15 +19,28 @@ export function redisPlace(text: string | undefined, usualPort: number): RedisPl
   }
   // Other clients write several addresses in this form: redis://user:password@a:26379,b:26379/0
   const [, head = '', hosts = '', tail = ''] =
-    /^(\w+:\/\/(?:[^/]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+    /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)([^@]*)$/s.exec(text) ?? [];
   const urls = hosts.split(',').map((host) => urlOf(`${head}${host}${tail}`));
   const [url] = urls;
   if (url && urls.every((one) => one !== undefined)) {
     const at = urls.map((one) => ({ host: hostOf(one), port: Number(one.port || usualPort) }));
-    return { url, at };
+    return { url, at, username: decoded(url.username), password: decoded(url.password) };
   }
-  throw new UsageError(
-    'the address of Redis must be like redis://user:password@host:6379/0 (rediss: with TLS)',
+  throw malformed();
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw malformed();
+  }
+}
+
+function malformed(): UsageError {
+  return new UsageError(
+    'the address of Redis must be like redis://user:password@host:6379/0 (rediss: with TLS), ' +
+      'with %25, %2F, %3F and %23 for %, /, ? and # in the user or the password',
   );
 }
 

@@ -157,12 +157,20 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       expect(err).toMatch(/REDIS_URL/);
     });
 
-    it.each([`http://:${PASSWORD}@x`, `:${PASSWORD}@x:y`, `redis://:${PASSWORD}@x:1/db`])(
-      'the address of Redis is none',
-      async (text) => {
-        expect((await spillway(['status', '--redis', text])).code).toBe(2);
-      },
-    );
+    it.each([
+      `http://:${PASSWORD}@x`,
+      `:${PASSWORD}@x:y`,
+      `redis://:${PASSWORD}@x:1/db`,
+      `redis://:${PASSWORD}%@x`,
+      // A URL parser would find a host and a port before the password.
+      `redis://default:1#${PASSWORD}@x`,
+      `redis://default:1?${PASSWORD}@x`,
+      `redis://default:1/${PASSWORD}@x`,
+    ])('the address of Redis is none: %s', async (text) => {
+      const { code, err } = await spillway(['status', '--redis', text]);
+      expect(code).toBe(2);
+      expect(err).toMatch(/in the address of Redis must be|the address of Redis must be like/);
+    });
   });
 
   describe('ends with 1 and says why when', () => {
