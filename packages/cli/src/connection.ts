@@ -137,6 +137,8 @@ async function clientFor(
       new Cluster([node], {
         lazyConnect: true,
         clusterRetryStrategy: retryStrategy,
+        // The certificate may name only the host, so its address must not replace it.
+        dnsLookup: (host, callback) => callback(null, host),
         redisOptions: options,
       }),
     sentinels: () =>
