@@ -132,7 +132,8 @@ async function clientFor(
   const [node] = at as [RedisPlace['at'][number]];
   const single = { ...options, db: databaseOf(url), retryStrategy };
   const clients = {
-    node: () => new Redis({ ...single, ...node }),
+    // Without the check for readiness, `doctor` also works while Redis is loading, and for a user who may not run INFO.
+    node: () => new Redis({ ...single, ...node, enableReadyCheck: false }),
     cluster: () =>
       new Cluster([node], {
         lazyConnect: true,

@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { redisProgram, startCluster, startServer } from 'spillway-testkit/redis';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { userFromDocs } from '../../redis/test/rights.js';
 import { findingsOf } from '../src/doctor/checks.js';
 import type { Facts } from '../src/doctor/facts.js';
@@ -202,8 +202,11 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
   });
 
   it('names a missing INFO', async () => {
+    const warn = vi.spyOn(console, 'warn');
+    onTestFinished(() => warn.mockRestore());
     const { code, found } = await look(await userWithout('info'));
     expect({ code, verdict: found['info']?.verdict }).toEqual({ code: 0, verdict: 'unknown' });
+    expect(warn).not.toHaveBeenCalled();
   });
 
   it('measures the round trip without PING too', async () => {
@@ -239,6 +242,24 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
     expect(code).toBe(1);
     expect(found['role']?.found).toMatch(/^a replica/);
     expect(found['writes']?.found).toMatch(/READONLY/);
+  });
+
+  it('tells a server that is still loading its data', async () => {
+    const master = await startServer(undefined, '--repl-diskless-sync-delay', '0');
+    onTestFinished(() => master.kill());
+    // A replica loads the data of its master. Each key takes 5 ms.
+    const slow = ['--key-load-delay', '5000', '--loading-process-events-interval-bytes', '1024'];
+    const loading = await startServer(undefined, ...slow);
+    onTestFinished(() => loading.kill());
+    const [source, client] = [new Redis(master.port), new Redis(loading.port)];
+    onTestFinished(() => [source, client].forEach((one) => void one.disconnect()));
+    const fill = "for i = 1, 20000 do redis.call('SET', i, string.rep('x', 99)) end";
+    await source.eval(fill, 0);
+    await client.replicaof('127.0.0.1', master.port);
+    await vi.waitFor(async () => expect(await client.info()).toContain('loading:1'), 20_000);
+    const { code, found } = await look({ REDIS_URL: loading.url });
+    expect(code).toBe(1);
+    expect(found['role']?.found).toMatch(/^still loading its data/);
   });
 
   it('looks at each master of a Cluster, and tells who takes one node for a server', async () => {

@@ -71,10 +71,10 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** A PING that the user may not run takes a round trip too. */
+/** An error of the server, such as for a missing permission or while it is loading, takes a round trip too. */
 async function ping(node: Redis): Promise<void> {
   const reply = await orError<unknown>(node.ping());
-  if (reply instanceof Error && !isRefusal(reply.message)) throw reply;
+  if (reply instanceof Error && reply.name !== 'ReplyError') throw reply;
 }
 
 /**
