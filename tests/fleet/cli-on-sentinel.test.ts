@@ -1,6 +1,8 @@
 /** The command line through Redis Sentinel, before and after a failover. */
 
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -63,6 +65,18 @@ describe.skipIf(redisProgram === null)('spillway through sentinels', () => {
     const usualMs = performance.now() - beginMs;
     expect((await spillway(['status', ...oneGone])).out).toMatch(/api +mode +off/);
     expect(performance.now() - beginMs - usualMs).toBeLessThan(1.5 * usualMs + 1_000);
+
+    // A sentinel that accepts connections but does not answer neither stops the others nor keeps the command alive.
+    const hanging = createServer((socket) => void socket.on('error', () => {}).resume());
+    await once(hanging.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void hanging.close());
+    const hangs = `redis://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
+    const oneHangs = ['--redis', `${hangs},127.0.0.1:${second}`, ...at.slice(2)];
+    expect((await spillway(['status', ...oneHangs])).out).toMatch(/api +mode +off/);
+    expect(await spillway(['status', '--redis', hangs, ...at.slice(2)])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no sentinel answers'),
+    });
 
     const { out } = await spillway(['doctor', ...at]);
     expect(out).toMatch(/connection +127\.0\.0\.1:\d+ answers/);

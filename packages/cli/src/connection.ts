@@ -23,10 +23,11 @@ interface ConnectionOptions extends CommonOptions {
 
 const DEADLINE_MS = 5_000;
 
-/**
- * How long to wait for a connection to a sentinel. A sentinel is dropped only if the connection fails within this time.
- */
+/** How long to wait for a connection to a sentinel, if there are several. */
 const PROBE_MS = 500;
+
+/** How long to wait for the answer of a sentinel, before the next one is asked. */
+const SENTINEL_ANSWER_MS = 1_000;
 
 const DEFAULT_PREFIX = 'spw:';
 
@@ -166,13 +167,14 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   return {
     sentinels: at,
     name,
+    sentinelCommandTimeout: SENTINEL_ANSWER_MS,
     ...(username && { sentinelUsername: username }),
     ...(password && { sentinelPassword: password }),
     ...(isSafe && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
   };
 }
 
-/** Drops sentinels that reject connections, because the client would wait 2 s for each. */
+/** Drops sentinels that cannot be reached, if another one can, because the client would wait seconds for each. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(
@@ -189,7 +191,7 @@ function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
       socket.destroy();
       resolve(isDead);
     };
-    socket.on('connect', done(false)).on('timeout', done(false)).on('error', done(true));
+    socket.on('connect', done(false)).on('timeout', done(true)).on('error', done(true));
   });
 }
 

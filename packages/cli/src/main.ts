@@ -15,9 +15,6 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-const args = process.argv.slice(2);
-process.exitCode = await run(args);
-if (args[0] === 'replay') {
-  // A policy may have connections or timers that keep the process alive.
-  process.stdout.write('', () => process.stderr.write('', () => process.exit()));
-}
+process.exitCode = await run(process.argv.slice(2));
+// The policy of a replay, or a sentinel that hangs, may have connections or timers that keep the process alive.
+process.stdout.write('', () => process.stderr.write('', () => process.exit()));
