@@ -3,8 +3,9 @@ import { paint, paintValue } from './paint.js';
 const COLOURED = ['VALUE', 'MODE'];
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  // Not as arguments of one Math.max, because a call with 200,000 of them overflows the stack.
   const widths = head.map((name, at) =>
-    Math.max(name.length, ...rows.map((row) => (row[at] ?? '').length)),
+    rows.reduce((width, row) => Math.max(width, row[at]?.length ?? 0), name.length),
   );
   const line = (cells: readonly string[]): string[] =>
     cells.map((cell, at) => (at < head.length - 1 ? cell.padEnd(widths[at] ?? 0) : cell));

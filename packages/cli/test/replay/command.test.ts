@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { progressBar } from '../../src/replay/progress.js';
 import { reportHtml } from '../../src/replay/report-html.js';
 import { run } from '../../src/run.js';
+import { table } from '../../src/table.js';
 import { combined, linesOf, perMinute, replayed } from './logs.js';
 
 const CORE = join(import.meta.dirname, '../../../core/src/index.ts');
@@ -79,6 +80,11 @@ describe('spillway replay', () => {
       policy: { limiters: [{ name: 'per-address', judged: true }] },
       compare: { newlyHit: 0, policy: { rejected: { high: 2 } } },
     });
+  });
+
+  it('lists more callers than a function takes arguments', () => {
+    const rows = new Array<string[]>(200_000).fill(['203.0.113.7', '1']);
+    expect(table(['CALLER', 'REQUESTS'], rows)).toMatch(/^203\.0\.113\.7 {2}1$/m);
   });
 
   it('writes a page', async () => {
