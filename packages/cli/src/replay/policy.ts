@@ -21,8 +21,10 @@ export async function loadPolicy(path: string): Promise<Policy> {
   try {
     exported = ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
   } catch (error) {
-    const why = error instanceof Error ? error.message : inspect(error);
-    const [, missing] = /^Cannot find package '([^']+)'/.exec(why) ?? [];
+    const text = error instanceof Error ? error.message : inspect(error);
+    const [why] = text.split('\n', 1); // a CommonJS module adds the files that required it
+    const [, missing] =
+      /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^./'][^/']*)/.exec(text) ?? [];
     // With npx, the packages of this program are in another folder.
     const advice = missing === undefined ? '' : `. In its folder, run: npm install ${missing}`;
     throw new UsageError(`cannot load the policy ${path}: ${why}${advice}`);

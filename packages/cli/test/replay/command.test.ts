@@ -28,6 +28,7 @@ const other = file(
   export default createGuard([rateLimit({ name: 'per-address', limit: 1, window: '1m' })]);`,
 );
 const alone = file('alone.ts', `import '@spillway/none';`);
+const required = file('required.cjs', `require('@spillway/none/inner');`);
 const log = file(
   'access.log',
   linesOf(combined(0), combined(0), combined(1_000), 'a\u001b[2Jline', combined(0, '192.0.2.1')),
@@ -99,6 +100,11 @@ describe('spillway replay', () => {
       'a policy whose folder lacks a package',
       [log, '--policy', alone],
       'npm install @spillway/none',
+    ],
+    [
+      'a CommonJS policy whose folder lacks a package, in one line',
+      [log, '--policy', required],
+      "Cannot find module '@spillway/none/inner'. In its folder, run: npm install @spillway/none\n",
     ],
     ['a policy without a default export', [log, '--policy', file('none.js', '')], 'must export'],
     ['what is no limiter', [log, '--policy', file('junk.js', 'export default {}')], 'rateLimit()'],
