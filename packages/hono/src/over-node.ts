@@ -85,8 +85,11 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   private async watched(next: Next, shown: ShownResponse): Promise<void> {
     const { c } = this;
     await next();
-    // A handler that writes to Node's response directly bypasses `c.res`.
-    if (!c.finalized || c.res.headers.has('x-hono-already-sent')) return;
+    // A handler that writes to Node's response directly bypasses `c.res`. Its response ends when the client leaves.
+    if (!c.finalized || c.res.headers.has('x-hono-already-sent')) {
+      this.whenClosed(() => shown.fail());
+      return;
+    }
     const { response, kept } = shown.see(c.res, c.req.method !== 'HEAD');
     replaceResponse(c, response);
     await kept;

@@ -13,6 +13,7 @@ import { until } from 'spillway-testkit';
 import {
   askAt,
   askFetch,
+  latch,
   type OnceWorld,
   repeats,
   repeatsAfterDepartures,
@@ -219,6 +220,30 @@ it('cannot see what a handler writes to the response of node:http: a repeat is t
   const { ask } = askAt((await listen(app as unknown as Hono)).port);
   expect(String((await ask()).bytes)).toBe('by hand');
   expect((await ask()).status).toBe(409);
+});
+
+it('ends a claim if the client leaves a handler that writes to the response of node:http', async () => {
+  const arrived = latch();
+  const gone = latch();
+  let runs = 0;
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.use(spillway(idempotency({ scope: () => 'ada' })));
+  app.post('/charges', async (c) => {
+    runs += 1;
+    c.env.outgoing.on('close', gone.open);
+    arrived.open();
+    await gone.opened;
+    c.env.outgoing.end('by hand');
+    return RESPONSE_ALREADY_SENT;
+  });
+  const { ask, open } = askAt((await listen(app as unknown as Hono)).port);
+  const client = (open as NonNullable<typeof open>)();
+  client.on('error', () => undefined);
+  await arrived.opened;
+  client.destroy();
+  await gone.opened;
+  await until(async () => /not stored/.test(String((await ask()).bytes)));
+  expect(runs).toBe(1);
 });
 
 describe('in shadow over node:http', () => {

@@ -64,7 +64,9 @@ class AnswerBody implements WebSource {
   async pull(controller: WebController): Promise<void> {
     if (this.isLeft) {
       // The watcher reads the rest, so a reader that goes on would miss parts of the body.
-      controller.error(new Error('the request was aborted'));
+      // With this code, @hono/node-server logs no stack.
+      const code = 'ERR_STREAM_PREMATURE_CLOSE';
+      controller.error(Object.assign(new Error('the request was aborted'), { code }));
       return;
     }
     let chunk: Chunk;

@@ -6,7 +6,7 @@ import type { LimiterTurn, Settling } from '../contract/limiter-turn.js';
 import type { Reservation } from '../contract/metered-cost.js';
 import { Charge } from './charge.js';
 import type { Resends } from './resends.js';
-import { greaterOf, isUsage, sumOf, timesOf } from './usage.js';
+import { greaterOf, isUsage, sumOf, timesOf, withZeros } from './usage.js';
 
 declare class AbortController {
   readonly signal: HostSignal;
@@ -129,10 +129,11 @@ export class Spending<Usage> implements Spent<Usage> {
       this.fault('settle', usage);
       return false;
     }
-    const { lines } = this;
+    const { lines, reserved } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    this.settled = this.complete(usage);
+    // A price function must not read undefined, so components that the usage leaves out become 0.
+    this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
     for (const line of late) {
       const units = this.unitsOf(line);
       line.charge.tellDifference(units);
@@ -191,12 +192,7 @@ export class Spending<Usage> implements Spent<Usage> {
 
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
-    return this.added === undefined ? atLeast : this.complete(sumOf(this.added, atLeast));
-  }
-
-  /** A price function must not read undefined, so components that the usage leaves out become 0. */
-  private complete(usage: Usage): Usage {
-    return this.reserved ? sumOf(usage, timesOf(this.reserved.usage, 0)) : usage;
+    return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
   }
 
   private unitsOf(line: Line<Usage>): number {
@@ -211,7 +207,10 @@ export class Spending<Usage> implements Spent<Usage> {
     if (usage === undefined) return 0;
     let error: unknown;
     try {
-      const units = price(usage);
+      let units = price(usage);
+      // `add` may omit components, which then read as 0. A price of 0 may come from an optional component.
+      if (Number.isNaN(units) && this.settled === undefined)
+        units = price(withZeros(usage)) || units;
       if (isCost(units)) return units;
       error = mustBe('a price', 'an integer from 0', units, 'SPW_COST_INVALID');
     } catch (thrown) {

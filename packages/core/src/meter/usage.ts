@@ -25,6 +25,12 @@ export function timesOf<Usage>(usage: Usage, factor: number): Usage {
   return combined(usage, usage, (units) => Math.ceil(units * factor));
 }
 
+/** Shows a usage with all components: those that it lacks are 0. */
+export function withZeros<Usage>(usage: Usage): Usage {
+  if (typeof usage !== 'object' || !usage) return usage;
+  return new Proxy(usage, { get: (own, name) => own[name as never] ?? 0 });
+}
+
 type Numbers = Readonly<Record<string, number>>;
 
 function combined<Usage>(

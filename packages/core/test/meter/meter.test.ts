@@ -188,6 +188,31 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
+  it('costs what it added, although no reservation names the components that it leaves out', () => {
+    const usage = meter<{ input: number; output: number }>();
+    const cost = usage.cost((u) => u.input + 5 * u.output);
+    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+    const admission = admit();
+    usage.of(admission).add({ output: 50 });
+    admission.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 250 });
+    expect(faults).toEqual([]);
+  });
+
+  it('is a fault if its price reads 0 for a component that it may leave out', () => {
+    const usage = meter<{ input: number; output: number; total?: number }>();
+    const cost = usage.cost((u) => u.total ?? u.input + 5 * u.output);
+    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+    const [some, all] = [admit(), admit()];
+    usage.of(some).add({ output: 50 });
+    some.release({ status: 200 });
+    expect(faults).toMatchObject([{ source: 'cost', error: { code: 'SPW_COST_INVALID' } }]);
+    usage.of(all).add({ input: 3, output: 10 });
+    all.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 1 + 53 });
+    expect(faults).toHaveLength(1);
+  });
+
   it('costs what it owes when it is cut, with partial()', () => {
     const { admit, numbers, rows } = rowsOf(30, { atLeast: () => 4, onCut: partial() });
     const admission = admit();

@@ -110,7 +110,10 @@ describe('a fetch handler', () => {
     const rest = async (): Promise<void> => {
       while (!(await reader?.read())?.done);
     };
-    await expect(rest()).rejects.toThrow('the request was aborted');
+    await expect(rest()).rejects.toMatchObject({
+      message: 'the request was aborted',
+      code: 'ERR_STREAM_PREMATURE_CLOSE',
+    });
     expect(await text('key-1')).toBe('200 abcd again');
     expect(runs()).toBe(1);
   });
