@@ -111,12 +111,18 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
     ],
   ])('counts all together when clientIp %s', async (_, clientIp, faulty) => {
     const faults: Fault[] = [];
-    const { app } = watched({ clientIp, onFault: (fault) => faults.push(fault) });
+    const observed: Fault[] = [];
+    const { app } = watched({
+      clientIp,
+      onFault: (fault) => faults.push(fault),
+      observers: [{ onFault: (fault) => void observed.push(fault) }],
+    });
     const { get } = await serve(app);
     expect([await get(), await get(), await get()].map(({ status }) => status)).toEqual([
       200, 200, 429,
     ]);
     expect(faults.map(({ source }) => source)).toEqual(Array(3 * faulty).fill('adapter'));
+    expect(observed).toEqual(faults);
   });
 
   it('cannot be made to count a key as an address', async () => {

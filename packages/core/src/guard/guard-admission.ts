@@ -27,20 +27,19 @@ interface Shared<Raw> {
   readonly keeper: Keeper<Raw> | undefined;
 }
 
-/** `declare` avoids initializing the properties twice. This matters, because every request creates an admission. */
 export class GuardAdmission<Raw> implements Admission {
-  declare readonly allowed: boolean;
-  declare readonly guard: object;
-  declare readonly replay: StoredResponse | undefined;
-  declare readonly shared: Shared<Raw>;
-  declare readonly turns: readonly DecidedTurn<Raw>[];
-  declare private readonly startUs: number;
-  declare private readonly nowMs: number;
-  declare private toEnd: readonly DecidedTurn<Raw>[] | undefined;
-  declare private knownDecisions: readonly Decision[] | undefined;
-  declare private knownBinding: Decision | undefined;
-  declare private knownHeaders: readonly Header[] | undefined;
-  declare private knownBody: string | undefined;
+  readonly allowed: boolean;
+  readonly guard: object;
+  readonly replay: StoredResponse | undefined;
+  readonly shared: Shared<Raw>;
+  readonly turns: readonly DecidedTurn<Raw>[];
+  private readonly startUs: number;
+  private readonly nowMs: number;
+  private toEnd: readonly DecidedTurn<Raw>[] | undefined;
+  private knownDecisions: readonly Decision[] | undefined;
+  private knownBinding: Decision | undefined;
+  private knownHeaders: readonly Header[] | undefined;
+  private knownBody: string | undefined;
 
   constructor(
     turns: readonly DecidedTurn<Raw>[],

@@ -1,9 +1,8 @@
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Keeping, Settlement, StoredExchange } from '../contract/keeping.js';
+import type { Settlement, StoredExchange } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Notices } from '../observe/notices.js';
 import { GuardAdmission } from './guard-admission.js';
 import { type Guard, type GuardLimiter, type GuardOptions, listed } from './guard-options.js';
 import { type Parts, partsOf } from './parts.js';
@@ -35,7 +34,7 @@ export function createGuard<Raw = unknown>(
   options: GuardOptions<Raw> = {},
 ): Guard<Raw> {
   const guard = new ListGuard(limiters, options);
-  if (guard.keeping) {
+  if (guard.parts.keeping) {
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
       'createGuard sees no responses, so it cannot store them for idempotency(): use the guard of an adapter',
@@ -48,13 +47,11 @@ type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 
 /** The guard that adapters use, which may contain an `idempotency()`. */
 export class ListGuard<Raw> implements Guard<Raw> {
-  /** Set if a limiter stores responses. Callers must then pass an exchange to `admit`. */
-  readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
   private readonly list: readonly Limiter<Raw>[];
   private readonly extra: object;
-  private readonly parts: Parts<Raw>;
+  readonly parts: Parts<Raw>;
 
   /**
    * @param extra the names of the adapter's own options
@@ -71,13 +68,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
     this.extra = extra;
     this.parts = partsOf(list, options, extra);
     this.limiters = listed(list);
-    this.keeping = this.parts.keeping;
   }
 
-  get notices(): Notices {
-    return this.parts.notices;
-  }
-
+  /** @param exchange required if `keeping` of the parts is set */
   admit(request: LimitRequest<Raw>, exchange?: StoredExchange): Admitted<Raw> {
     const { ending, questions, context, eventLoop, presence } = this.parts;
     presence.seen();

@@ -31,6 +31,7 @@ export interface Parts<Raw> {
   readonly presence: Presence;
   readonly writer: ResponseWriter;
   readonly keeper: Keeper<Raw> | undefined;
+  /** Set if a limiter stores responses. */
   readonly keeping: Keeping<Raw> | undefined;
 }
 

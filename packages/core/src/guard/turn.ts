@@ -24,19 +24,18 @@ export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly settled: Settled | undefined;
 }
 
-/** `declare` avoids initializing properties twice: each request creates a turn for each limiter. */
 export class Turn<Raw> {
-  declare readonly limiter: Limiter<Raw>;
-  declare readonly request: LimitRequest<Raw>;
-  declare mode: Mode;
+  readonly limiter: Limiter<Raw>;
+  readonly request: LimitRequest<Raw>;
+  mode: Mode;
   /** The live settings, read once so that they can't change during the decision. */
-  declare readonly settings: LimiterSettings | undefined;
+  readonly settings: LimiterSettings | undefined;
   /** Settles when the async callbacks have ended. Never rejects. Undefined without async callbacks. */
-  declare asking: Promise<void> | undefined;
-  declare step: Step | undefined;
-  declare answer: Answer | undefined;
-  declare decision: Decision | undefined;
-  declare settled: Settled | undefined;
+  asking: Promise<void> | undefined;
+  step: Step | undefined;
+  answer: Answer | undefined;
+  decision: Decision | undefined;
+  settled: Settled | undefined;
 
   constructor(
     limiter: Limiter<Raw>,

@@ -16,7 +16,6 @@ import { countedTwice, type GuardAdmission } from '../guard/guard-admission.js';
 import type { Guard, GuardOptions } from '../guard/guard-options.js';
 import { setFields } from '../http/fields.js';
 import type { AddressOptions } from '../net/client.js';
-import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
 
 /** Called once when a response has closed. If the store answers later, returns a promise, which never rejects. */
@@ -125,7 +124,6 @@ export class Gate<Raw> {
   /** Logs each warning about a probable mistake in the app once. */
   readonly notices: Notices;
   private readonly guard: ListGuard<Raw>;
-  private readonly options: GateOptions<Raw>;
 
   /**
    * @param own the names of the adapter's additional options; unknown options are rejected
@@ -136,9 +134,8 @@ export class Gate<Raw> {
     options: GateOptions<Raw> & { readonly onRejected?: unknown },
     own: object = {},
   ) {
-    this.options = options;
     this.guard = new ListGuard(limiters, options, extraNames(own));
-    this.notices = this.guard.notices;
+    this.notices = this.guard.parts.notices;
     checkCallback('onRejected', options.onRejected);
   }
 
@@ -185,7 +182,7 @@ export class Gate<Raw> {
     exchange: Exchange,
     holder: object,
   ): Passage | Promise<Passage> {
-    const { keeping } = this.guard;
+    const { keeping } = this.guard.parts;
     const seen = keeping && this.see(exchange, holder, keeping);
     let asked: ReturnType<ListGuard<Raw>['admit']>;
     try {
@@ -208,11 +205,9 @@ export class Gate<Raw> {
     return this;
   }
 
-  /** Passes a fault to `onFault`, or logs it. The fault belongs to no limiter. */
-  readonly report = (error: unknown): void => {
-    const { onFault, logger } = this.options;
-    tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
-  };
+  /** Reports a fault of the adapter, which belongs to no limiter, to `onFault` and the observers, or logs it. */
+  readonly report = (error: unknown): void =>
+    this.guard.parts.context.fault({ limiter: '', source: 'adapter', error });
 
   /** The number of permits held now. */
   get inProgress(): number {

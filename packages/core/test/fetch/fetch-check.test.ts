@@ -7,14 +7,17 @@ describe('what goes wrong around it', () => {
   it('is told, when waitUntil throws, and the permit ends as ever', async () => {
     const { outcomes, limiter } = noting();
     const faults: unknown[] = [];
+    const observed: unknown[] = [];
     const limits = fetchGuard(limiter, {
       waitUntil: () => {
         throw new Error('mine');
       },
       onFault: (fault) => faults.push(fault),
+      observers: [{ onFault: (fault) => void observed.push(fault) }],
     });
     expect(await (await limits.wrap(() => new Response('hello'))(ask())).text()).toBe('hello');
     expect(faults).toMatchObject([{ source: 'adapter', error: { message: 'mine' } }]);
+    expect(observed).toEqual(faults);
     expect(outcomes).toEqual([{ status: 200, aborted: false }]);
   });
 

@@ -159,6 +159,17 @@ describe('a mistake in an exchange', () => {
     },
   );
 
+  it('is a fault for observers too', () => {
+    const faults: Fault[] = [];
+    const observer = { onFault: (fault: Fault) => void faults.push(fault) };
+    const gate = new Gate(rateLimit({ limit: 1, window: '1h' }), {
+      observers: [observer],
+      logger: false,
+    });
+    gate.enter(REQUEST, failing('setHeader'), {});
+    expect(faults).toMatchObject([{ limiter: '', source: 'adapter' }]);
+  });
+
   it.each(['decided', 'isGone', 'onClosed'] as const)(
     'in %s leaves no permit behind that nobody gives back',
     async (method) => {
