@@ -123,8 +123,12 @@ export class NestGate {
     throw context.getType() === 'ws' ? rejectedMessage(error, context) : error;
   }
 
+  /** For faults outside of any handler's gate. */
   private report(error: unknown): void {
-    tellFault(this.options.onFault, { limiter: '', source: 'adapter', error }, this.options.logger);
+    const { onFault, observers = [], logger } = this.options;
+    const fault = { limiter: '', source: 'adapter', error } as const;
+    tellFault(onFault, fault, logger);
+    for (const observer of observers) tellFault((own) => observer.onFault?.(own), fault, false);
   }
 }
 

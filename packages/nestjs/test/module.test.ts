@@ -178,10 +178,15 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
       @RateLimit({ limit: 2, window: '1h' })
       read(): void {}
     }
-    const options: SpillwayOptions = { onFault: (fault) => faults.push(fault) };
+    const observed: Fault[] = [];
+    const options: SpillwayOptions = {
+      onFault: (fault) => faults.push(fault),
+      observers: [{ onFault: (fault) => void observed.push(fault) }],
+    };
     const app = { imports: [SpillwayModule.forRoot(options)], controllers: [Twice] };
     expect(await statuses(adapter, app, ['a', 'a', 'a'])).toEqual([200, 200, 429]);
     expect(faults).toMatchObject([{ source: 'adapter', error: { code: 'SPW_REGISTERED_TWICE' } }]);
+    expect(observed).toEqual(faults);
   });
 
   it.each<[string, SpillwayOptions, string, string | undefined]>([
