@@ -17,7 +17,7 @@ import {
   shareAboveZero,
 } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
-import { type Eventually, isLater, isThenable } from '../base/host.js';
+import { disregard, type Eventually, isLater, isThenable } from '../base/host.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Control, LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
@@ -102,7 +102,7 @@ export class DirectClient {
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
-    this.ownControl?.register?.(name, rule);
+    disregard(this.ownControl?.register?.(name, rule));
     const variants = declared && new RuleVariants(name, this.localShare, declared, ruleFrom);
     return new Limit(name, rule, this, variants);
   }

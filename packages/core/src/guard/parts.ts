@@ -1,4 +1,4 @@
-import { Turns } from '../base/host.js';
+import { disregard, Turns } from '../base/host.js';
 import type { Keeper, Keeping } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
@@ -65,7 +65,7 @@ export function partsOf<Raw>(
   for (const limiter of limiters) {
     const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
     if (rule) client.claim(limiter, rule);
-    options.control?.register?.(limiter.name, rule);
+    disregard(options.control?.register?.(limiter.name, rule));
   }
   const notices = new Notices(options);
   tellOfLimiters(notices, limiters, client.withoutStore);

@@ -44,7 +44,8 @@ export class Observers {
     // Without closures, because this is called for each decision.
     for (let i = 0; i < this.counters.length; i += 1) {
       try {
-        this.counters[i]?.countDecision?.(decision, mode, key);
+        const returned: unknown = this.counters[i]?.countDecision?.(decision, mode, key);
+        if (returned !== undefined) this.watchPromise(decision.limiter, returned);
       } catch (error) {
         this.fault({ limiter: decision.limiter, source: 'observer', error });
       }
