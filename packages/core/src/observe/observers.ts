@@ -17,7 +17,6 @@ import type { LimitRequest } from '../contract/request.js';
 export class Observers {
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
-  readonly wantsBreaker: boolean;
   readonly wantsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;
@@ -31,7 +30,6 @@ export class Observers {
     this.wantsEvents = observers.some(({ onDecision }) => onDecision);
     this.wantsDecisions = this.wantsEvents || this.counters.length > 0;
     this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
-    this.wantsBreaker = observers.some(({ onBreaker }) => onBreaker);
     this.wantsEnds = observers.some(({ onEnd }) => onEnd);
   }
 
@@ -73,8 +71,17 @@ export class Observers {
     this.each('', (observer) => observer.onStoreCall?.(event));
   }
 
-  breaker(event: BreakerEvent): void {
-    this.each('', (observer) => observer.onBreaker?.(event));
+  /**
+   * Adds the observers of breakers to the listeners of one, each only once: the breaker outlives guards, and must not
+   * keep every guard that has the observer.
+   */
+  listenTo(breaker: Map<object, (event: BreakerEvent) => void>): void {
+    for (const observer of this.observers) {
+      if (!observer.onBreaker || breaker.has(observer)) continue;
+      breaker.set(observer, (event) =>
+        this.callOne(observer, '', () => observer.onBreaker?.(event)),
+      );
+    }
   }
 
   store(store: object): void {
@@ -104,13 +111,19 @@ export class Observers {
   }
 
   private each(limiter: string, call: (observer: Observer) => unknown): void {
-    for (const observer of this.observers) {
-      try {
-        const returned = call(observer);
-        if (returned !== undefined) this.watchPromise(limiter, returned);
-      } catch (error) {
-        this.fault({ limiter, source: 'observer', error });
-      }
+    for (const observer of this.observers) this.callOne(observer, limiter, call);
+  }
+
+  private callOne(
+    observer: Observer,
+    limiter: string,
+    call: (observer: Observer) => unknown,
+  ): void {
+    try {
+      const returned = call(observer);
+      if (returned !== undefined) this.watchPromise(limiter, returned);
+    } catch (error) {
+      this.fault({ limiter, source: 'observer', error });
     }
   }
 

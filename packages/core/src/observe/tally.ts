@@ -103,7 +103,6 @@ export class Tally implements Observer {
   private readonly stores = new Set<Overflowing>();
   private readonly controls = new Set<Pick<Control, 'settingsLost'>>();
   private overflowedBefore = 0;
-  private lastBreakerEvent: BreakerEvent | undefined;
   private open = 0;
   private readonly opened: Record<BreakerEvent['reason'], number> = { failures: 0, slow: 0 };
 
@@ -191,14 +190,11 @@ export class Tally implements Observer {
     (byKind.get(kind) as Count<'limiter'>).value += units;
   }
 
-  onBreaker(event: BreakerEvent): void {
-    // All guards of a store report the same event object. Count it once.
-    if (event === this.lastBreakerEvent) return;
-    this.lastBreakerEvent = event;
-    if (event.state === 'open') {
+  onBreaker({ state, reason }: BreakerEvent): void {
+    if (state === 'open') {
       this.open += 1;
       // An older copy of this package sends no reason.
-      this.opened[event.reason === 'slow' ? 'slow' : 'failures'] += 1;
+      this.opened[reason === 'slow' ? 'slow' : 'failures'] += 1;
     } else if (this.open > 0) this.open -= 1;
   }
 

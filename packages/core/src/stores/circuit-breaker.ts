@@ -192,7 +192,8 @@ export class CircuitBreaker {
   /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
-  readonly listeners: Set<(event: BreakerEvent) => void> = new Set();
+  /** By the object that listens, because many guards can have the same observer. */
+  readonly listeners: Map<object, (event: BreakerEvent) => void> = new Map();
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
@@ -419,7 +420,7 @@ export class CircuitBreaker {
   }
 
   private notifyListeners(event: BreakerEvent): void {
-    for (const listener of this.listeners) {
+    for (const listener of this.listeners.values()) {
       try {
         disregard(listener(event));
       } catch {
