@@ -246,19 +246,19 @@ export class Tally implements Observer {
   }
 
   shedAmounts(): Sample<'limiter'>[] {
-    return [...this.shedders].map(({ name, shedAmount }) => sample(name, shedAmount));
+    return byName(this.shedders, ({ shedAmount }) => shedAmount, Math.max);
   }
 
   brakeFractions(): Sample<'limiter'>[] {
-    return [...this.shedders].map(({ name, brakeFraction }) => sample(name, brakeFraction));
+    return byName(this.shedders, ({ brakeFraction }) => brakeFraction, Math.max);
   }
 
   jobsWaiting(): Sample<'limiter'>[] {
-    return [...this.shapers].map(({ name, waiting }) => sample(name, waiting));
+    return byName(this.shapers, ({ waiting }) => waiting, sum);
   }
 
   jobsRunning(): Sample<'limiter'>[] {
-    return [...this.shapers].map(({ name, running }) => sample(name, running));
+    return byName(this.shapers, ({ running }) => running, sum);
   }
 
   signalValues(): Sample<'signal'>[] {
@@ -269,8 +269,21 @@ export class Tally implements Observer {
   }
 }
 
-function sample(limiter: string, value: number): Sample<'limiter'> {
-  return { labels: { limiter }, value };
+/** Sources with the same name share a sample, because exporters would keep only the last of several. */
+function byName<Source extends { readonly name: string }>(
+  sources: Iterable<Source>,
+  read: (source: Source) => number,
+  join: (one: number, other: number) => number,
+): Sample<'limiter'>[] {
+  const values = new Map<string, number>();
+  for (const source of sources) {
+    values.set(source.name, join(values.get(source.name) ?? 0, read(source)));
+  }
+  return Array.from(values, ([limiter, value]) => ({ labels: { limiter }, value }));
+}
+
+function sum(one: number, other: number): number {
+  return one + other;
 }
 
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
