@@ -144,8 +144,7 @@ describe('a promise, or what is no plain answer', () => {
         false,
       ]);
       await turn();
-      if (method !== 'register')
-        expect(faults[0]).toMatchObject({ limiter: 'two', source: 'control', error: synchronous });
+      expect(faults[0]).toMatchObject({ limiter: 'two', source: 'control', error: synchronous });
     },
   );
 

@@ -17,6 +17,7 @@ import type {
   RuleVariant,
 } from '../contract/control-link.js';
 import { type Decision, deniedDecision, type Mode, skippedDecision } from '../contract/decision.js';
+import type { Rule } from '../contract/rule.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { checkSetting } from './check-change.js';
 import type { Setting } from './override.js';
@@ -69,6 +70,14 @@ class Link implements ControlLink {
   constructor(control: Control, user: ControlUser) {
     this.control = control;
     this.user = user;
+  }
+
+  register(limiter: string, rule?: Rule): void {
+    try {
+      checkAtOnce('register', this.control.register?.(limiter, rule));
+    } catch (error) {
+      this.reportFault(limiter, error);
+    }
   }
 
   variantOf<Declared extends Numbers>(

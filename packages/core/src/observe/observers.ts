@@ -40,10 +40,9 @@ export class Observers {
     request: LimitRequest | undefined,
   ): void {
     // Without closures, because this is called for each decision.
-    for (let i = 0; i < this.counters.length; i += 1) {
+    for (const counter of this.counters) {
       try {
-        const returned: unknown = this.counters[i]?.countDecision?.(decision, mode, key);
-        if (returned !== undefined) this.watchPromise(decision.limiter, returned);
+        this.watchPromise(decision.limiter, counter.countDecision?.(decision, mode, key));
       } catch (error) {
         this.fault({ limiter: decision.limiter, source: 'observer', error });
       }
@@ -79,7 +78,7 @@ export class Observers {
     for (const observer of this.observers) {
       if (!observer.onBreaker || breaker.has(observer)) continue;
       breaker.set(observer, (event) =>
-        this.callOne(observer, '', () => observer.onBreaker?.(event)),
+        this.each('', () => observer.onBreaker?.(event), [observer]),
       );
     }
   }
@@ -110,20 +109,17 @@ export class Observers {
     }
   }
 
-  private each(limiter: string, call: (observer: Observer) => unknown): void {
-    for (const observer of this.observers) this.callOne(observer, limiter, call);
-  }
-
-  private callOne(
-    observer: Observer,
+  private each(
     limiter: string,
     call: (observer: Observer) => unknown,
+    observers = this.observers,
   ): void {
-    try {
-      const returned = call(observer);
-      if (returned !== undefined) this.watchPromise(limiter, returned);
-    } catch (error) {
-      this.fault({ limiter, source: 'observer', error });
+    for (const observer of observers) {
+      try {
+        this.watchPromise(limiter, call(observer));
+      } catch (error) {
+        this.fault({ limiter, source: 'observer', error });
+      }
     }
   }
 
