@@ -14,13 +14,14 @@ const options = { name: 'api', limit: 5, window: '1m' } as const;
 
 /** How many of 100 requests are still in memory after `use` has used a limiter whose callback refers to the request. */
 async function kept(use: (settings: object) => Promise<unknown>): Promise<number> {
+  const observers = [{ onBreaker: () => undefined }];
   const memory = memoryStore();
   const store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
   const alive: WeakRef<object>[] = [];
   for (let at = 0; at < 100; at += 1) {
     const request = { big: new Uint8Array(100_000) };
     alive.push(new WeakRef(request));
-    await use({ store, validate: false, onFault: () => request });
+    await use({ store, validate: false, observers, onFault: () => request });
   }
   let count = alive.length;
   for (let i = 0; i < 50 && count > 0; i += 1) {

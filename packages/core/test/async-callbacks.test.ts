@@ -1,6 +1,7 @@
 /** Callbacks that are async although they must not be: none ends the process, and none exempts a request. */
 
 import { createGuard, decisionLog, type Fault, rateLimit, workerShedder } from '@spillway/core';
+import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -30,6 +31,13 @@ describe('an observer that rejects', () => {
     const { admit, faults } = setUp(rateLimit(two), { onDecision: rejects });
     expect(admit().allowed).toBe(true);
     expect(faults).toEqual([]);
+    await turn();
+    expect(faults).toMatchObject([{ limiter: 'two', source: 'observer', error: rejected }]);
+  });
+
+  it('as it counts decisions is told of too', async () => {
+    const { admit, faults } = setUp(rateLimit(two), { observers: [{ countDecision: rejects }] });
+    admit();
     await turn();
     expect(faults).toMatchObject([{ limiter: 'two', source: 'observer', error: rejected }]);
   });
@@ -119,6 +127,24 @@ describe('a promise, or what is no plain answer', () => {
       expect(admit().decisions[0]?.priority).toBe('get');
       expect(faults).toMatchObject([{ source: 'priority', error: synchronous }]);
       await turn();
+    },
+  );
+
+  it.each(['settingsOf', 'overrideOf', 'limitsOf', 'resetsOf', 'register'])(
+    'from %s of a control is a fault, and nothing is set',
+    async (method) => {
+      const settings = {};
+      const control = { settingsOf: () => settings, overrideOf: () => undefined };
+      const { admit, faults } = setUp(rateLimit(two), {
+        control: liveControl({ ...control, [method]: rejects }),
+      });
+      expect([admit(), admit(), admit()].map(({ allowed }) => allowed)).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      await turn();
+      expect(faults[0]).toMatchObject({ limiter: 'two', source: 'control', error: synchronous });
     },
   );
 

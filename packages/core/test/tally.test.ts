@@ -69,7 +69,27 @@ describe('a tally', () => {
     admission.release({ status: 200 });
     expect(tally.permitsInProgress).toBe(1);
   });
+
+  it('adds up the jobs of shapers with one name, and shows the worst of such shedders', () => {
+    const tally = new Tally();
+    const [one, other] = [
+      { name: 'mails', waiting: 5, running: 2 },
+      { name: 'mails', waiting: 1, running: 0 },
+    ];
+    const shedders = [0.7, 0.1].map((value) => {
+      return { name: 'workers', shedAmount: value, brakeFraction: value / 2 };
+    });
+    tally.watch({ shapers: [one, other, { ...one, name: 'calls' }], shedders });
+    expect(tally.jobsWaiting()).toEqual([sample('mails', 6), sample('calls', 5)]);
+    expect(tally.jobsRunning()).toEqual([sample('mails', 2), sample('calls', 2)]);
+    expect(tally.shedAmounts()).toEqual([sample('workers', 0.7)]);
+    expect(tally.brakeFractions()).toEqual([sample('workers', 0.35)]);
+  });
 });
+
+function sample(limiter: string, value: number) {
+  return { labels: { limiter }, value };
+}
 
 function count(labels: { outcome: string; reason: string }, value: number) {
   return { labels: { limiter: 'two', priority: '', plan: '', ...labels }, value };

@@ -27,8 +27,8 @@ export interface OpenTelemetryObserver extends Observer {
 }
 
 /**
- * An observer for the option `observers`. Use one for all guards of a process. Attributes have few values, such as
- * limiter names, and are never keys.
+ * An observer for the option `observers`. All guards of a process share one: calls with the same meter return the same
+ * observer. Attributes have few values, such as limiter names, and are never keys.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -44,8 +44,15 @@ export function openTelemetryObserver(options: OpenTelemetryOptions = {}): OpenT
   checkOptions(options, 'openTelemetryObserver()', { meter: 1 });
   const { meter = metrics.getMeter('@spillway/opentelemetry') } = options;
   if (typeof meter?.createHistogram !== 'function') throw mustBe('meter', 'a Meter', meter);
-  return new TallyObserver(meter);
+  const known = observers.get(meter);
+  if (known) return known;
+  const observer = new TallyObserver(meter);
+  observers.set(meter, observer);
+  return observer;
 }
+
+/** Of several observers of one meter, the SDK would export only the counts of the last. */
+const observers = new WeakMap<Meter, OpenTelemetryObserver>();
 
 class TallyObserver extends Tally implements OpenTelemetryObserver {
   private readonly latency: Histogram;

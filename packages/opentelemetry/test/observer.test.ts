@@ -78,6 +78,19 @@ describe('the observer for OpenTelemetry', () => {
     ]);
   });
 
+  it('is the same for one meter, so no count is lost where each guard makes its own', async () => {
+    const { provider, points } = setUp();
+    metrics.setGlobalMeterProvider(provider);
+    const guards = [1, 2].map(() =>
+      createGuard(hourly(), { observers: [openTelemetryObserver()] }),
+    );
+    for (const guard of [...guards, ...guards]) await guard.admit(request);
+    expect(await points('spillway.decisions')).toMatchObject([{ value: 4 }]);
+    const meter = provider.getMeter('another');
+    expect(openTelemetryObserver({ meter })).toBe(openTelemetryObserver({ meter }));
+    expect(openTelemetryObserver({ meter })).not.toBe(openTelemetryObserver());
+  });
+
   it('costs nothing but counts where no provider is registered', async () => {
     const guard = createGuard(hourly(), { observers: [openTelemetryObserver()] });
     expect(await guard.admit(request)).toMatchObject({ allowed: true });

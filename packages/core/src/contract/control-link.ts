@@ -26,6 +26,7 @@ export interface ControlUser {
 
 /** Checked settings: an invalid one counts as not set. Reading never throws. `limitsOf` is not checked. */
 export interface ControlLink extends Control, LiveLink {
+  register(limiter: string, rule?: Rule): void;
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 

@@ -95,7 +95,10 @@ export interface Observer {
   /** Called for each {@link Fault}. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
-  /** Called when a breaker opens or closes, because the store or a part of it is down, slow or back. */
+  /**
+   * Called when a breaker opens or closes, because the store or a part of it is down, slow or back: once for each
+   * store, even if several guards have this observer.
+   */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Called by each new guard or limiter whose store is in memory. Read `overflowed` at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;

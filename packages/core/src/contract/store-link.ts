@@ -28,10 +28,9 @@ export interface StoreUser {
 }
 
 interface StoreObservers {
-  readonly wantsBreaker: boolean;
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
-  breaker(event: BreakerEvent): void;
+  listenTo(breaker: Map<object, (event: BreakerEvent) => void>): void;
 }
 
 /** Keeps work of a request alive on platforms that stop it when the request ends. */

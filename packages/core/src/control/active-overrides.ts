@@ -41,7 +41,8 @@ export class ActiveOverrides implements Control {
     const override = this.inForceFor(limiter).verdicts.get(key);
     if (!override) return undefined;
     const endsInMs = override.untilMs === null ? Infinity : override.untilMs - this.nowMs();
-    return { verdict: override.value, endsInMs };
+    // It may have ended since `inForceFor` read the clock.
+    return endsInMs > 0 ? { verdict: override.value, endsInMs } : undefined;
   }
 
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
@@ -102,8 +103,10 @@ export class ActiveOverrides implements Control {
       for (const override of this.overrides.values()) {
         if (override.limiter !== name) continue;
         isConcerned = true;
-        if (override.what === 'reset') resets.set(override.key, override.atMs);
-        else if (override.what === 'mode') settings.mode = override.value;
+        if (override.what === 'reset') {
+          const { key, atMs } = override;
+          resets.set(key, Math.max(atMs, resets.get(key) ?? atMs));
+        } else if (override.what === 'mode') settings.mode = override.value;
         else if (override.what === 'share') settings.share = override.value;
         else if (override.what === 'limits') settings.limits = override.value;
         else if (override.what === 'key') verdicts.set(override.key, override);

@@ -5,6 +5,8 @@
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { getOrMake } from '../base/get-or-make.js';
+import { isThenable } from '../base/host.js';
+import { Junk } from '../base/junk.js';
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import type {
   ControlLink,
@@ -15,6 +17,7 @@ import type {
   RuleVariant,
 } from '../contract/control-link.js';
 import { type Decision, deniedDecision, type Mode, skippedDecision } from '../contract/decision.js';
+import type { Rule } from '../contract/rule.js';
 import { liveNumbers } from '../limits/live-numbers.js';
 import { checkSetting } from './check-change.js';
 import type { Setting } from './override.js';
@@ -69,6 +72,14 @@ class Link implements ControlLink {
     this.user = user;
   }
 
+  register(limiter: string, rule?: Rule): void {
+    try {
+      checkAtOnce('register', this.control.register?.(limiter, rule));
+    } catch (error) {
+      this.reportFault(limiter, error);
+    }
+  }
+
   variantOf<Declared extends Numbers>(
     limiter: LiveVariants<Declared>,
     from: RuleVariant<Declared>,
@@ -88,6 +99,7 @@ class Link implements ControlLink {
     let said: unknown;
     try {
       said = this.control.settingsOf(limiter);
+      checkAtOnce('settingsOf', said);
     } catch (error) {
       this.reportFault(limiter, error);
       return undefined;
@@ -115,6 +127,7 @@ class Link implements ControlLink {
       if (override === undefined || override === null) return undefined;
       const { verdict, endsInMs } = override;
       if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return override;
+      checkAtOnce('overrideOf', override);
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
         `overrideOf() must return allow or block with a positive time, got ${show(verdict)} for ${show(endsInMs)} ms`,
@@ -128,7 +141,9 @@ class Link implements ControlLink {
   /** Returns a key's live limits without validation, because {@link changed} validates them. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
-      return this.control.limitsOf?.(limiter, key) ?? undefined;
+      const limits = this.control.limitsOf?.(limiter, key) ?? undefined;
+      checkAtOnce('limitsOf', limits);
+      return limits;
     } catch (error) {
       this.reportFault(limiter, error);
       return undefined;
@@ -174,6 +189,7 @@ class Link implements ControlLink {
     try {
       const resets = this.control.resetsOf?.(limiter);
       if (!resets) return;
+      checkAtOnce('resetsOf', resets);
       const before = this.resets.get(limiter);
       for (const [key, atMs] of resets) {
         if (before?.get(key) !== atMs) this.user.forgetReset(limiter, key);
@@ -187,4 +203,9 @@ class Link implements ControlLink {
   private reportFault(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
   }
+}
+
+/** Throws if the control returned a promise, whose rejection would otherwise end the process. */
+function checkAtOnce(method: string, said: unknown): void {
+  if (isThenable(said)) throw new Junk(`${method}() of the control`, said);
 }

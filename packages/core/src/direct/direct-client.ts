@@ -19,7 +19,7 @@ import {
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, isThenable } from '../base/host.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { Control, LimiterSettings } from '../contract/control.js';
+import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import {
   type Decision,
@@ -59,7 +59,6 @@ export class DirectClient {
   private readonly pipeline: Pipeline<KeyedPart>;
   readonly observers: Observers;
   private readonly localShare: number;
-  private readonly ownControl: Control | undefined;
   private readonly onStoreError: OnStoreError;
   readonly notices: Notices;
 
@@ -76,7 +75,6 @@ export class DirectClient {
     this.store = new StoreClient(settings, this.observers, policies);
     this.notices = new Notices(settings);
     if (!settings.store) tellOfMissingStore(this.notices);
-    this.ownControl = control;
     this.control = control && linkTo(control, this.store, this);
     if (control) this.observers.control(control);
     const context = { onStoreError, fault: (fault: Fault) => this.fault(fault) };
@@ -102,7 +100,7 @@ export class DirectClient {
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
-    this.ownControl?.register?.(name, rule);
+    this.control?.register(name, rule);
     const variants = declared && new RuleVariants(name, this.localShare, declared, ruleFrom);
     return new Limit(name, rule, this, variants);
   }

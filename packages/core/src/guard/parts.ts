@@ -60,19 +60,19 @@ export function partsOf<Raw>(
     ({ name, onStoreError }) => [name, onStoreError ?? context.onStoreError] as const,
   );
   const client = new StoreClient(options, observers, policies);
+  const control = options.control && linkTo(options.control, client, context);
   const releases = new Releases(client);
   const [keeping, ...others] = stored.flatMap((limiter) => limiter.keeping ?? []);
   const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) {
     const rule = limiter.kind === 'stored' ? limiter.rule : undefined;
     if (rule) client.claim(limiter, rule);
-    options.control?.register?.(limiter.name, rule);
+    control?.register(limiter.name, rule);
   }
   const notices = new Notices(options);
   tellOfLimiters(notices, limiters, client.withoutStore);
   tellOfShadow(notices, options.mode, limiters);
   if (!options.store && stored.length > 0) tellOfMissingStore(notices);
-  const control = options.control && linkTo(options.control, client, context);
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);

@@ -75,11 +75,11 @@ function idOf({ limiter, source, error }: Fault): string {
 
 function sentenceOf({ limiter, source, error }: Fault): string {
   const of = limiter === '' ? '' : `limiter "${limiter}": `;
-  const text = plain(messageOf(error));
-  if (error instanceof Junk) return `${text}; ${INSTEAD[source]}.`;
+  const message = messageOf(error);
+  if (error instanceof Junk) return `${plain(message)}; ${INSTEAD[source]}.`;
   const name = error instanceof Error && !isSpillwayError(error) ? errorNameOf(error) : '';
   const what = source === 'store' ? 'the store failed' : `${source} failed`;
-  return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
+  return `${of}${what} with ${plain(name + message)}; ${INSTEAD[source]}.`;
 }
 
 /** The error's name; empty if it is not a string, because an app may set it to any value. */
@@ -94,7 +94,7 @@ function timesOf(last: LastLine | undefined, nowUs: number): string {
   return ` It has happened ${last.more} more times in the last ${seconds} s.`;
 }
 
-/** One line without control characters, because an error's message may contain client input. */
+/** One line without control characters, because an error's name and message may contain input. */
 function plain(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 3)}...` : line;

@@ -17,7 +17,6 @@ import type { LimitRequest } from '../contract/request.js';
 export class Observers {
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
-  readonly wantsBreaker: boolean;
   readonly wantsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;
@@ -31,7 +30,6 @@ export class Observers {
     this.wantsEvents = observers.some(({ onDecision }) => onDecision);
     this.wantsDecisions = this.wantsEvents || this.counters.length > 0;
     this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
-    this.wantsBreaker = observers.some(({ onBreaker }) => onBreaker);
     this.wantsEnds = observers.some(({ onEnd }) => onEnd);
   }
 
@@ -42,9 +40,9 @@ export class Observers {
     request: LimitRequest | undefined,
   ): void {
     // Without closures, because this is called for each decision.
-    for (let i = 0; i < this.counters.length; i += 1) {
+    for (const counter of this.counters) {
       try {
-        this.counters[i]?.countDecision?.(decision, mode, key);
+        this.watchPromise(decision.limiter, counter.countDecision?.(decision, mode, key));
       } catch (error) {
         this.fault({ limiter: decision.limiter, source: 'observer', error });
       }
@@ -72,8 +70,17 @@ export class Observers {
     this.each('', (observer) => observer.onStoreCall?.(event));
   }
 
-  breaker(event: BreakerEvent): void {
-    this.each('', (observer) => observer.onBreaker?.(event));
+  /**
+   * Adds the observers of breakers to the listeners of one, each only once: the breaker outlives guards, and must not
+   * keep every guard that has the observer.
+   */
+  listenTo(breaker: Map<object, (event: BreakerEvent) => void>): void {
+    for (const observer of this.observers) {
+      if (!observer.onBreaker || breaker.has(observer)) continue;
+      breaker.set(observer, (event) =>
+        this.each('', () => observer.onBreaker?.(event), [observer]),
+      );
+    }
   }
 
   store(store: object): void {
@@ -102,11 +109,14 @@ export class Observers {
     }
   }
 
-  private each(limiter: string, call: (observer: Observer) => unknown): void {
-    for (const observer of this.observers) {
+  private each(
+    limiter: string,
+    call: (observer: Observer) => unknown,
+    observers = this.observers,
+  ): void {
+    for (const observer of observers) {
       try {
-        const returned = call(observer);
-        if (returned !== undefined) this.watchPromise(limiter, returned);
+        this.watchPromise(limiter, call(observer));
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }

@@ -103,7 +103,6 @@ export class Tally implements Observer {
   private readonly stores = new Set<Overflowing>();
   private readonly controls = new Set<Pick<Control, 'settingsLost'>>();
   private overflowedBefore = 0;
-  private lastBreakerEvent: BreakerEvent | undefined;
   private open = 0;
   private readonly opened: Record<BreakerEvent['reason'], number> = { failures: 0, slow: 0 };
 
@@ -191,14 +190,11 @@ export class Tally implements Observer {
     (byKind.get(kind) as Count<'limiter'>).value += units;
   }
 
-  onBreaker(event: BreakerEvent): void {
-    // All guards of a store report the same event object. Count it once.
-    if (event === this.lastBreakerEvent) return;
-    this.lastBreakerEvent = event;
-    if (event.state === 'open') {
+  onBreaker({ state, reason }: BreakerEvent): void {
+    if (state === 'open') {
       this.open += 1;
       // An older copy of this package sends no reason.
-      this.opened[event.reason === 'slow' ? 'slow' : 'failures'] += 1;
+      this.opened[reason === 'slow' ? 'slow' : 'failures'] += 1;
     } else if (this.open > 0) this.open -= 1;
   }
 
@@ -250,19 +246,19 @@ export class Tally implements Observer {
   }
 
   shedAmounts(): Sample<'limiter'>[] {
-    return [...this.shedders].map(({ name, shedAmount }) => sample(name, shedAmount));
+    return byName(this.shedders, ({ shedAmount }) => shedAmount, Math.max);
   }
 
   brakeFractions(): Sample<'limiter'>[] {
-    return [...this.shedders].map(({ name, brakeFraction }) => sample(name, brakeFraction));
+    return byName(this.shedders, ({ brakeFraction }) => brakeFraction, Math.max);
   }
 
   jobsWaiting(): Sample<'limiter'>[] {
-    return [...this.shapers].map(({ name, waiting }) => sample(name, waiting));
+    return byName(this.shapers, ({ waiting }) => waiting, sum);
   }
 
   jobsRunning(): Sample<'limiter'>[] {
-    return [...this.shapers].map(({ name, running }) => sample(name, running));
+    return byName(this.shapers, ({ running }) => running, sum);
   }
 
   signalValues(): Sample<'signal'>[] {
@@ -273,8 +269,21 @@ export class Tally implements Observer {
   }
 }
 
-function sample(limiter: string, value: number): Sample<'limiter'> {
-  return { labels: { limiter }, value };
+/** Sources with the same name share a sample, because exporters would keep only the last of several. */
+function byName<Source extends { readonly name: string }>(
+  sources: Iterable<Source>,
+  read: (source: Source) => number,
+  join: (one: number, other: number) => number,
+): Sample<'limiter'>[] {
+  const values = new Map<string, number>();
+  for (const source of sources) {
+    values.set(source.name, join(values.get(source.name) ?? 0, read(source)));
+  }
+  return Array.from(values, ([limiter, value]) => ({ labels: { limiter }, value }));
+}
+
+function sum(one: number, other: number): number {
+  return one + other;
 }
 
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {

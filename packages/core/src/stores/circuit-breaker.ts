@@ -6,7 +6,7 @@
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError, isOfTheCall, isSpillwayError, messageOf, SpillwayError } from '../base/errors.js';
-import { afterIdly, disregard, endsTimersWithRequests, outside } from '../base/host.js';
+import { afterIdly, endsTimersWithRequests, outside } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import type { BreakerEvent } from '../contract/observer.js';
 import type { Step, Store } from '../contract/store.js';
@@ -192,7 +192,8 @@ export class CircuitBreaker {
   /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
-  readonly listeners: Set<(event: BreakerEvent) => void> = new Set();
+  /** By the object that listens, because many guards can have the same observer. Must not throw. */
+  readonly listeners: Map<object, (event: BreakerEvent) => void> = new Map();
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
@@ -419,13 +420,7 @@ export class CircuitBreaker {
   }
 
   private notifyListeners(event: BreakerEvent): void {
-    for (const listener of this.listeners) {
-      try {
-        disregard(listener(event));
-      } catch {
-        // A failing listener must not affect decisions.
-      }
-    }
+    for (const listener of this.listeners.values()) listener(event);
   }
 }
 

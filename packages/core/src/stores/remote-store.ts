@@ -132,7 +132,7 @@ function answering(store: Store, state: RemoteState, user: StoreUser): Fallback 
   if (store.sync) return new Fallback(new Calls(store, timeoutUs), state.counters);
   const breaker = resilience.breaker && state.breaker(resilience.breaker);
   if (breaker) {
-    if (observers?.wantsBreaker) breaker.listeners.add((event) => observers.breaker(event));
+    observers?.listenTo(breaker.listeners);
     if (logger) breaker.log.loggers.add(logger);
     for (const [limiter, policy] of policies) breaker.log.policies.set(limiter, policy);
   }

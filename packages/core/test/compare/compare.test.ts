@@ -1,7 +1,13 @@
 /** A limiter in shadow mode is compared with the one that it will replace, or with a looser one. */
 
 import { createServer } from 'node:http';
-import { fixedWindow, type LimitRequest, memoryStore, rateLimit } from '@spillway/core';
+import {
+  fixedWindow,
+  type LimitRequest,
+  memoryStore,
+  rateLimit,
+  workerShedder,
+} from '@spillway/core';
 import {
   type CompareOptions,
   compareWith,
@@ -205,6 +211,26 @@ describe('compareWith', () => {
     for (let i = 0; i < 3; i += 1) void admit().release({});
     expect(comparison).toMatchObject({ agreed: 2, onlyTheirs: 1 });
   });
+
+  it.each([true, false])(
+    'compares a limit, and not a shedder without counts beside it',
+    (first) => {
+      const written: Divergence[] = [];
+      const comparison = compareWith(() => ({ allowed: false, limit: 9, key: '203.0.113.7' }), {
+        write: (one) => written.push(one),
+        sample: 1,
+      });
+      const mode = 'shadow';
+      const signal = { name: 'none', read: () => undefined };
+      const shedder = workerShedder({ name: 'workers', ladder: { signal }, brake: false, mode });
+      const limit = rateLimit({ name: 'api', limit: 9, window: '1m', mode });
+      const { admit } = setUp(first ? [shedder, limit] : [limit, shedder], {
+        observers: [comparison],
+      });
+      void admit().release({});
+      expect(written).toMatchObject([{ limiter: 'api', ours: { limit: 9, remaining: 8 } }]);
+    },
+  );
 
   it.each([
     () => {

@@ -45,6 +45,24 @@ describe('the control in memory', () => {
       expect(control.settingsOf('api')).toEqual({ mode: 'off' });
     });
 
+    it('also between two looks at the clock', () => {
+      let nowUs = 0;
+      let stepUs = 0;
+      const control = memoryControl({
+        clock: {
+          nowUs() {
+            nowUs += stepUs;
+            return nowUs;
+          },
+        },
+      });
+      control.block('api', 'eve', { ...ada, for: '1s' });
+      nowUs = 999_998;
+      stepUs = 1;
+      expect(control.overrideOf('api', 'eve')?.endsInMs ?? Infinity).toBeGreaterThan(0);
+      expect(control.overrideOf('api', 'eve')).toBeUndefined();
+    });
+
     it('and tells the next change that nothing was set', () => {
       const clock = new ManualClock();
       const control = memoryControl({ clock });
@@ -65,6 +83,20 @@ describe('the control in memory', () => {
     control.set('api', { mode: 'off' }, ada);
     expect(control.settingsOf('api')).not.toBe(before);
     expect(control.settingsOf('api')?.limits).toBe(before?.limits);
+  });
+
+  it('tells the latest reset of a key, whether of its limiter or of all', () => {
+    const clock = new ManualClock();
+    const control = memoryControl({ clock });
+    const resetMs = () => control.resetsOf?.('api').get('ada');
+    control.forget('api', 'ada', ada);
+    const firstMs = resetMs() as number;
+    clock.advance('10s');
+    control.forget('*', 'ada', ada);
+    expect(resetMs()).toBe(firstMs + 10_000);
+    clock.advance('10s');
+    control.forget('api', 'ada', ada);
+    expect(resetMs()).toBe(firstMs + 20_000);
   });
 
   it('does not follow an object that its giver changes later', () => {

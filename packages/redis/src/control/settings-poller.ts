@@ -80,7 +80,7 @@ export class SettingsPoller {
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextUs) return;
     this.nextUs = nowUs + this.everyUs;
-    void this.poll();
+    this.poll();
     this.stopTimer?.();
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
@@ -94,26 +94,28 @@ export class SettingsPoller {
     }
   }
 
+  /** Reads even during a poll, because Redis may have answered that poll before the change that the caller expects. */
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(Math.min(withinMs, MAX_TIMER_MS), () => resolve(false));
-      void this.poll().then((answered) => {
+      void this.hasLoaded().then((answered) => {
         stop();
         resolve(answered);
       });
     });
   }
 
-  private poll(): Promise<boolean> {
-    this.polling ??= this.loadSettings()
-      .then(
-        () => true,
-        () => false,
-      )
-      .finally(() => {
-        this.polling = undefined;
-      });
-    return this.polling;
+  private poll(): void {
+    this.polling ??= this.hasLoaded().finally(() => {
+      this.polling = undefined;
+    });
+  }
+
+  private hasLoaded(): Promise<boolean> {
+    return this.loadSettings().then(
+      () => true,
+      () => false,
+    );
   }
 
   async loadSettings(): Promise<void> {

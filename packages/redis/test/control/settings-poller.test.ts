@@ -112,6 +112,19 @@ describe('a process that follows', () => {
     control.close();
   });
 
+  it('looks again when told to, even while it waits for a look that may be older', async () => {
+    const { calls, control } = played();
+    control.settingsOf('api');
+    const look = control.refresh();
+    await pass(0);
+    calls[0]?.answer(reply(1, 'shadow'));
+    await pass(0);
+    calls[1]?.answer(reply(2, 'off'));
+    expect(await look).toBe(true);
+    expect(control.settingsOf('api')).toEqual({ mode: 'off' });
+    control.close();
+  });
+
   it('does not take an answer that nothing is new, to an earlier read, for nothing being set', async () => {
     const { calls, control } = played();
     const first = control.refresh();

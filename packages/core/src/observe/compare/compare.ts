@@ -177,7 +177,7 @@ function verdictFrom(read: unknown): Verdict | undefined {
 /** Of the limiters of a request, only the strictest is compared. */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
-  return one.remaining < other.remaining;
+  return one.remaining < other.remaining || Number.isNaN(other.remaining);
 }
 
 function verdictOf({ event, key }: Seen): Verdict {
