@@ -16,7 +16,7 @@ export function withHeaders<Res extends WebResponse>(
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
-    if (response.body !== null) {
+    if (hasBody(response)) {
       setFields(response.headers, fields);
       return response;
     }
@@ -24,6 +24,16 @@ export function withHeaders<Res extends WebResponse>(
     // Its headers are immutable.
   }
   return copyWithFields(response, fields);
+}
+
+/**
+ * Bun sends a text as `application/octet-stream` if `body` or a clone was read before. So there, the status of a response
+ * without a type decides.
+ */
+function hasBody(response: WebResponse): boolean {
+  const { status, headers } = response;
+  if (!('Bun' in globalThis) || headers.get('Content-Type')) return response.body !== null;
+  return status !== 204 && Math.floor(status / 100) !== 3;
 }
 
 function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Header[]): Res {
