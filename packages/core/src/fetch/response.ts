@@ -27,13 +27,13 @@ export function withHeaders<Res extends WebResponse>(
 }
 
 /**
- * Bun sends a text as `application/octet-stream` if `body` or a clone was read before. So there, the status of a response
- * without a type decides.
+ * Reads `body` only if nothing else tells: once it was read, Bun sends a text as `application/octet-stream`, and Deno
+ * sends it without its length.
  */
 function hasBody(response: WebResponse): boolean {
   const { status, headers } = response;
-  if (!('Bun' in globalThis) || headers.get('Content-Type')) return response.body !== null;
-  return status !== 204 && Math.floor(status / 100) !== 3;
+  if (status === 204 || Math.floor(status / 100) === 3) return false;
+  return 'Bun' in globalThis || headers.get('Content-Type') !== null || response.body !== null;
 }
 
 function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Header[]): Res {
