@@ -15,25 +15,19 @@ export function withHeaders<Res extends WebResponse>(
 ): Res {
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
+  const { status, headers } = response;
   try {
-    if (hasBody(response)) {
-      setFields(response.headers, fields);
+    // Reads `body` only if nothing else tells: once it was read, Bun sends a text as `application/octet-stream`, and
+    // Deno sends it without its length.
+    const isTold = 'Bun' in globalThis || headers.get('Content-Type');
+    if (!/204|^3/.test(`${status}`) && (isTold || response.body)) {
+      setFields(headers, fields);
       return response;
     }
   } catch {
     // Its headers are immutable.
   }
   return copyWithFields(response, fields);
-}
-
-/**
- * Reads `body` only if nothing else tells: once it was read, Bun sends a text as `application/octet-stream`, and Deno
- * sends it without its length.
- */
-function hasBody(response: WebResponse): boolean {
-  const { status, headers } = response;
-  if (status === 204 || Math.floor(status / 100) === 3) return false;
-  return 'Bun' in globalThis || headers.get('Content-Type') !== null || response.body !== null;
 }
 
 function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Header[]): Res {
