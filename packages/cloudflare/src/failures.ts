@@ -31,7 +31,7 @@ export function isRetryable(cause: unknown): boolean {
 }
 
 function asPlatformError(cause: unknown): PlatformError {
-  return typeof cause === 'object' && cause !== null ? cause : {};
+  return Object(cause); // never null
 }
 
 export function tooLate(): SpillwayError {

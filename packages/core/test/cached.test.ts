@@ -312,6 +312,14 @@ describe('oldestMs', () => {
     clock.advance(120_000);
     expect(get.oldestMs).toBe(0);
   });
+
+  it('is not the age of a value that was replaced at once', () => {
+    const { clock, get } = table({ ttl: '10s', staleFor: '10m', atOnce: () => clock.nowUs() });
+    get('acme');
+    clock.advance(45_000);
+    expect(get('acme')).toBe(clock.nowUs());
+    expect(get.oldestMs).toBe(0);
+  });
 });
 
 describe('in a guard', () => {

@@ -27,8 +27,8 @@ export class Rows {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Deletes expired rows. Returns the time at which the next row expires; undefined if no row is left. */
-  reclaim(nowUs: number): number | undefined {
+  /** Deletes expired rows. Returns the time at which the next row expires; Infinity if no row is left. */
+  reclaim(nowUs: number): number {
     const { kv } = this.storage;
     const expired: string[] = [];
     let firstUs = Infinity;
@@ -39,6 +39,6 @@ export class Rows {
       else firstUs = Math.min(firstUs, expiresUs);
     }
     for (const name of expired) kv.delete(name);
-    return firstUs === Infinity ? undefined : firstUs;
+    return firstUs;
   }
 }

@@ -31,7 +31,7 @@ export class Sweep {
   async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
     const firstUs = this.rows.reclaim(nowUs);
-    if (firstUs === undefined) await this.storage.deleteAll();
+    if (firstUs === Infinity) await this.storage.deleteAll();
     else await this.setAlarm(firstUs, nowUs);
   }
 }

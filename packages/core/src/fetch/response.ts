@@ -15,9 +15,13 @@ export function withHeaders<Res extends WebResponse>(
 ): Res {
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
+  const { status, headers } = response;
   try {
-    if (response.body !== null) {
-      setFields(response.headers, fields);
+    // Reads `body` only if nothing else tells: once it was read, Bun sends a text as `application/octet-stream`, and
+    // Deno sends it without its length.
+    const isTold = 'Bun' in globalThis || headers.get('Content-Type');
+    if (!/204|^3/.test(`${status}`) && (isTold || response.body)) {
+      setFields(headers, fields);
       return response;
     }
   } catch {

@@ -145,8 +145,9 @@ class Cache<Value> {
     if (ageUs >= this.ttlUs && this.mayLoad(entry, nowUs) && this.hasRoom(nowUs)) {
       disregard(this.beginLoad(key, entry));
     }
-    this.noteAge(nowUs, ageUs);
-    return (entry.kept ?? kept).value;
+    const { value, atUs } = entry.kept ?? kept; // a load that answers at once has replaced it
+    this.noteAge(nowUs, nowUs - atUs);
+    return value;
   }
 
   invalidate(key: string): void {
