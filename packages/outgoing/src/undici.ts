@@ -95,8 +95,11 @@ async function dispatchInSlot(
   keyOf: PacedDispatchOptions['key'],
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, href } = new URL(call.path, call.origin);
   const { method, headers: sent } = call;
+  // Not resolved against the origin, because a path such as `//a/b` would then name another host.
+  const { host, href } = new URL(
+    call.path.startsWith('/') ? `${new URL(call.origin as string).origin}${call.path}` : call.path,
+  );
   const request = keyOf && new Request(href, { method, headers: headersOf(sent) });
   const key: unknown = request ? (keyOf(request) ?? host) : host;
   checkKey(key);

@@ -49,6 +49,23 @@ it("works with undici's fetch", async () => {
   expect(await (await undiciFetch(url, { dispatcher })).text()).toBe('sent');
 });
 
+it('waits for the host that is called, although the path begins with two slashes', async () => {
+  const { url, host } = await serve((response, path) =>
+    response.writeHead(429, { 'retry-after': '3' }).end(path),
+  );
+  const shaper = fake();
+  const keys: string[] = [];
+  const key = (asked: Request) => {
+    keys.push(asked.url);
+    return undefined;
+  };
+  const { dispatcher } = agentFor(shaper, { key });
+  const response = await request(`${url}/other.example/a`, { dispatcher });
+  expect(await response.body.text()).toBe('//other.example/a');
+  expect(keys).toEqual([`${url}/other.example/a`]);
+  await expect.poll(() => shaper.pauses).toEqual([{ key: host, ms: 3_000 }]);
+});
+
 it.each([
   [429, { 'retry-after': '3' }, 3_000],
   [403, { 'retry-after': '2' }, 2_000],
