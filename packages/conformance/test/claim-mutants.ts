@@ -257,6 +257,10 @@ const answers: readonly Mutant[] = [
   tells('says running of what is done', KEEPS, (answer) =>
     answer.state === 'done' ? { ...answer, state: 'running' } : answer,
   ),
+  claims('trims notes', KEEPS, (step) => noted(step, (step.claim?.note ?? '').trim())),
+  claims('ignores the case of owners', KEEPS, (step) =>
+    owned(step, (step.claim?.owner ?? '').toLowerCase()),
+  ),
   claims('cuts notes to 255', KEEPS, (step) => noted(step, (step.claim?.note ?? '').slice(0, 255))),
   tells('ends a note at a colon', KEEPS, (answer) => ({
     ...answer,

@@ -132,6 +132,15 @@ const keys: readonly Mutant[] = [
     limiter,
     key.toLowerCase(),
   ]),
+  names('ignores the case of limiters', 'counts limiter and key apart', (limiter, key) => [
+    limiter.toLowerCase(),
+    key,
+  ]),
+  names('trims limiters', 'counts limiter and key apart', (limiter, key) => [limiter.trim(), key]),
+  names('cuts limiters to 63 characters', 'counts limiter and key apart', (limiter, key) => [
+    limiter.slice(0, 63),
+    key,
+  ]),
   names('keeps keys as properties of an object', 'counts hostile keys apart', (limiter, key) => [
     limiter,
     key in {} ? 'inherited' : key,

@@ -105,14 +105,17 @@ async function keeps(probe: Probe): Promise<void> {
   await probe.ask('take', subject, 1, claim('id', 1));
   const done = await probe.ask('done', subject, 1, claim('id', 1, NOTE));
   expectTold('done', `yes: done 1 "${NOTE}", 1 used, 0 left, 0, 60000`, done);
-  const longest = '~'.repeat(256);
+  const longest = `${'~'.repeat(255)} `;
   const most = await probe.ask('done', subject, 1, claim('other', 1, longest));
   expectTold('the longest note', `yes: done 1 "${longest}", 1 used, 0 left, 0, 60000`, most);
   // A client could mistake these for JSON, or for a number.
   const number = { id: 'number', owner: '12345678901234e5', note: 'null' };
   await probe.ask('done', subject, 1, { claim: number });
   const read = await probe.ask('look', subject, 1, { claim: number });
-  expectTold('a number', 'no: done 12345678901234e5 "null", 1 used, 0 left, NaN, 60000', read);
+  const numbers = 'no: done 12345678901234e5 "null", 1 used, 0 left, NaN, 60000';
+  expectTold('a number', numbers, read);
+  const upper = { claim: { ...number, owner: number.owner.toUpperCase() } };
+  expectTold('by an owner in upper case', numbers, await probe.ask('done', subject, 1, upper));
   await probe.pass(KEEP_US - 1);
   const refused = await probe.ask('take', subject, 1, claim('id', 2));
   expectTold('before the end', `no: done 1 "${NOTE}", 1 used, 0 left, NaN, 0.001`, refused);

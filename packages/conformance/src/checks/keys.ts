@@ -61,7 +61,10 @@ export const HOSTILE_KEYS: readonly string[] = [
   `${LONG}b`,
 ];
 
-/** Pairs of a limiter and a key. A store that doesn't escape its separator may give several of them the same name. */
+/**
+ * Pairs of a limiter and a key. A store that doesn't escape its separator may give several of them the same name. So
+ * may a column that ignores case or trailing spaces, or cuts names.
+ */
 const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['a', 'b:c'],
   ['a:b', 'c'],
@@ -69,6 +72,10 @@ const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['', 'a:b:c'],
   ['a', 'bc'],
   ['ab', 'c'],
+  ['AB', 'c'],
+  ['ab ', 'c'],
+  [`${'a'.repeat(63)}b`, 'c'],
+  [`${'a'.repeat(63)}c`, 'c'],
   ['a%3Ab', 'c'],
   ['a{b}', 'c'],
   ['a', '{b}c'],

@@ -1,6 +1,6 @@
 /** The plan of a history, as data: generated from a seed, and shrunk while it still fails. */
 
-import type * as core from '@spillway/core';
+import * as core from '@spillway/core';
 import { Random } from './random.js';
 import type { ProcessClock } from './world.js';
 
@@ -145,16 +145,18 @@ export interface Plan {
   readonly faults: readonly Fault[];
 }
 
-/** How often limits have each algorithm. Another order or other weights change the histories of all seeds. */
-const WEIGHTS: Readonly<Record<AlgorithmValue, number>> = {
-  tokenBucket: 2,
-  fixedWindow: 1,
-  slidingWindow: 1,
-  slidingLog: 1,
-};
-const ALGORITHMS = (Object.keys(WEIGHTS) as AlgorithmValue[]).flatMap((name) =>
-  Array<AlgorithmValue>(WEIGHTS[name]).fill(name),
-);
+const DEFAULT = 'tokenBucket';
+
+/** The default algorithm twice, and the others by name. Another order changes the histories of all seeds. */
+const ALGORITHMS: readonly AlgorithmValue[] = [
+  DEFAULT,
+  DEFAULT,
+  ...Object.entries(core)
+    .flatMap(([value, own]) => ('makeRule' in own ? [{ value, name: own.name }] : []))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ value }) => value as AlgorithmValue)
+    .filter((value) => value !== DEFAULT),
+];
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
 /**
