@@ -1,4 +1,4 @@
-import type { Decision, Fault, GuardOptions, Limiter } from '@spillway/core';
+import type { Decision, GuardOptions, Limiter } from '@spillway/core';
 import {
   Gate,
   type GuardHandle,
@@ -71,9 +71,8 @@ export function spillway(
 ): SpillwayHandler {
   const gate = new Gate<Context>(limiters, options, OWN).expectRequests();
   const { onRejected } = options;
-  const onFault = ({ error }: Fault) => gate.report(error);
-  const finder = new AddressFinder<readonly [Context]>({ ...options, onFault }, gate.notices);
-  const permits = new ResponsePermits(onFault);
+  const finder = new AddressFinder<readonly [Context]>(options, gate);
+  const permits = new ResponsePermits(gate.report);
 
   const applyPassage = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();

@@ -5,10 +5,8 @@
 
 import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
-import type { Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Admission } from '../contract/admission.js';
-import type { Fault } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import {
   type Addressing,
@@ -16,8 +14,7 @@ import {
   clientOf,
   compileAddressing,
 } from '../net/client.js';
-import { tellFault } from '../observe/faults.js';
-import type { Notices } from '../observe/notices.js';
+import type { Gate } from '../passage/gate.js';
 
 /** How to find the client's address on platforms that expose no socket. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
@@ -26,28 +23,24 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
    * fails with `SPW_ADDRESS_REQUIRED` if a limiter in mode `enforce` needs the address.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
-  /**
-   * Called when `clientIp` throws, or returns anything but a string, null or undefined. If `clientIp` is missing,
-   * called if the address is read although no limiter in mode `enforce` needs it.
-   */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Logs faults of `clientIp`, at most once a minute, if there is no `onFault`. Default: the console. */
-  readonly logger?: Logger | false | undefined;
 }
 
 /** Finds client addresses according to the app's options; for adapters. */
 export class AddressFinder<Args extends readonly unknown[]> {
   readonly isConfigured: boolean;
   private readonly addressing: Addressing;
-  private readonly options: PeerOptions<Args>;
+  private readonly clientIp: PeerOptions<Args>['clientIp'];
+  private readonly report: (error: unknown) => void;
 
   /**
-   * @param notices receives warnings about proxy headers
+   * @param gate gets warnings about proxy headers, and a fault if `clientIp` throws, returns anything but a string, null
+   * or undefined, or is missing although the address is read
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
-  constructor(options: PeerOptions<Args>, notices?: Notices) {
-    this.options = options;
-    this.addressing = compileAddressing(options, notices);
+  constructor(options: PeerOptions<Args>, gate: Pick<Gate<never>, 'notices' | 'report'>) {
+    this.clientIp = options.clientIp;
+    this.report = gate.report;
+    this.addressing = compileAddressing(options, gate.notices);
     checkCallback('clientIp', options.clientIp);
     this.isConfigured = options.clientIp !== undefined;
   }
@@ -61,7 +54,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
     if (!this.isConfigured) return undefined;
     let own: unknown;
     try {
-      own = this.options.clientIp?.(...args);
+      own = this.clientIp?.(...args);
     } catch {
       // As for `find`, the peer is then unknown.
     }
@@ -70,23 +63,18 @@ export class AddressFinder<Args extends readonly unknown[]> {
   }
 
   tellMissing(): void {
-    this.reportFault(missingAddressError());
+    this.report(missingAddressError());
   }
 
   private peer(args: Args): string | undefined {
     try {
-      const own: unknown = this.options.clientIp?.(...args) ?? undefined;
+      const own: unknown = this.clientIp?.(...args) ?? undefined;
       if (own === undefined || typeof own === 'string') return own;
       throw new Junk('clientIp', own);
     } catch (error) {
-      this.reportFault(error);
+      this.report(error);
       return undefined; // all clients with an unknown address share one count
     }
-  }
-
-  private reportFault(error: unknown): void {
-    const { onFault, logger } = this.options;
-    tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
   }
 }
 

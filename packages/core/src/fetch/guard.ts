@@ -2,7 +2,6 @@ import { checkCallback } from '../base/checks.js';
 import { isLater, Turns } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
-import type { Fault } from '../contract/observer.js';
 import type { GuardOptions } from '../guard/guard-options.js';
 import { pathOf } from '../net/target.js';
 import { Gate, type OwnNames, type Passage } from '../passage/gate.js';
@@ -107,9 +106,8 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
     this.gate = new Gate(limiters, options, OWN).expectRequests();
     checkCallback('waitUntil', options.waitUntil);
     this.waitUntil = options.waitUntil;
-    const onFault = ({ error }: Fault) => this.gate.report(error);
-    this.finder = new AddressFinder({ ...options, onFault }, this.gate.notices);
-    this.permits = new ResponsePermits(onFault);
+    this.finder = new AddressFinder(options, this.gate);
+    this.permits = new ResponsePermits(this.gate.report);
   }
 
   wrap<Args extends Rest, Res extends WebResponse>(

@@ -1,7 +1,4 @@
-import type { Logger } from '../base/host.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
-import type { Fault } from '../contract/observer.js';
-import { tellFault } from '../observe/faults.js';
 import type { OnClosed } from '../passage/gate.js';
 import { ObservedBody } from './observed-body.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
@@ -13,16 +10,11 @@ export type WaitUntil = (promise: Promise<unknown>) => void;
 export class ResponsePermits {
   // Garbage collection is the only sign that other middleware has dropped a response unread.
   private readonly losses: FinalizationRegistry<Permit> | undefined;
-  private readonly onFault: ((fault: Fault) => void) | undefined;
-  private readonly logger: Logger | false | undefined;
+  private readonly report: (error: unknown) => void;
 
-  /**
-   * @param onFault called when `waitUntil` throws
-   * @param logger logs these faults, at most once a minute, if there is no `onFault`; default the console
-   */
-  constructor(onFault?: (fault: Fault) => void, logger?: Logger | false) {
-    this.onFault = onFault;
-    this.logger = logger;
+  /** @param report called with the error if `waitUntil` throws */
+  constructor(report: (error: unknown) => void) {
+    this.report = report;
     if (typeof FinalizationRegistry === 'undefined') return; // Workers with an old compatibility date lack it
     this.losses = new FinalizationRegistry((permit) => permit.release({ aborted: true }));
   }
@@ -42,7 +34,7 @@ export class ResponsePermits {
     try {
       waitUntil(permit.released());
     } catch (error) {
-      tellFault(this.onFault, { limiter: '', source: 'adapter', error }, this.logger);
+      this.report(error);
     }
     return permit;
   }
