@@ -12,6 +12,7 @@ const luaAsText = {
 };
 
 const isQuick = (name: string): boolean => name.startsWith('quick');
+const isShared = (name: string): boolean => name === 'quick' || name.endsWith('-shared');
 
 export default defineConfig({
   test: {
@@ -29,9 +30,10 @@ export default defineConfig({
         // takes.
         maxWorkers: 1,
         ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
-        ...(name.endsWith('-pairs') && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
+        ...(/-(pairs|shared)$/.test(name) && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
         ...(name.endsWith('-waiting') && { maxWorkers: 2, sequence: { groupOrder: 3 } }),
-        isolate: name !== 'quick',
+        isolate: !isShared(name),
+        setupFiles: isShared(name) ? ['tests/shared.ts'] : [],
         testTimeout: 60_000,
         hookTimeout: 30_000,
       },

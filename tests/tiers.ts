@@ -116,6 +116,7 @@ const USUAL = [
   'packages/redis/test/upstash.test.ts',
   'packages/redis/test/wording.test.ts',
   'tests/architecture/architecture.test.ts',
+  'tests/architecture/doors.test.ts',
   'tests/architecture/typecheck.test.ts',
   'tests/architecture/walk.test.ts',
   'tests/conformance/calendar-as-temporal.test.ts',
@@ -173,7 +174,9 @@ export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as 
 
 export interface Tier {
   /** A project of vitest: `--project=usual*` runs all whose names begin so. */
-  readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting'}`;
+  readonly name:
+    | `quick${'' | '-alone'}`
+    | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting' | '-shared'}`;
   /**
    * All files of `usual` or `slow`, only in the project `-pairs`; a name that ends in `/` is a folder. Files in no list
    * are quick.
@@ -253,15 +256,26 @@ export const WAITING = [
 ] as const;
 
 /** Packages whose modules tests may share. */
-const SHARED = 'core|outgoing|conformance|redis|prometheus|opentelemetry';
+const SHARED =
+  'core|outgoing|conformance|redis|prometheus|opentelemetry|express|fastify|koa|nestjs';
+
+/** Frameworks, and what their tests use beside them. That of Hono is missing: it replaces global classes. */
+const FRAMEWORKS =
+  'express4?|compression|fastify(-plugin)?|@fastify/compress|koa2?|koa-compress|@koa/(cors|router)|rxjs|' +
+  '@nestjs/(common|core|platform-(express|fastify|ws)|testing|websockets)(/.+)?';
 
 /** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
 const HARMLESS = new RegExp(
-  `^(vitest|fast-check|spillway-testkit|@spillway/(${SHARED})(/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$`,
+  `^(vitest|fast-check|ioredis|spillway-testkit(/(adapters|control|http|redis))?|@spillway/(${SHARED})(/.+)?|` +
+    `${FRAMEWORKS}|node:.+)$`,
 );
 
-/** Matches fake timers, spies, the console, globals, and the listeners and environment of the process. */
-const CHANGES = /\bvi\.|\bfakeTime\b|\bstall\b|\bconsole\b|\bglobalThis\b|\bprocess\.(on|env)\b/;
+/**
+ * Matches modules loaded again, counts of timers or of memory, the console, globals, and the listeners and environment
+ * of the process. What else a file changes is undone after it, by vitest and by `tests/shared.ts`.
+ */
+const CHANGES =
+  /\bvi\.(getTimerCount|mock|resetModules|stubGlobal)\b|\b(console|globalThis|memoryUsage)\b|\bprocess\.(on|env)\b/;
 
 /** Sources that a test imports by path: they are the modules that other tests import by name. */
 const OURS = new RegExp(`^packages/(${SHARED})/src/`);
@@ -272,17 +286,23 @@ const OURS = new RegExp(`^packages/(${SHARED})/src/`);
 const COUNTS_LIMITERS = 'packages/core/test/notices.test.ts';
 
 /**
- * Quick test files that may not share their modules with others. The rest share them, because importing all of core for
- * each file takes longer than its tests.
+ * Whether a test file may share its modules with others. Such files do, because importing all of core, or a framework,
+ * for each file takes longer than its tests.
  */
-const APART = testFiles()
-  .filter((file) => !isIn([...USUAL, ...SLOW], file))
-  .filter(
-    (file) =>
-      file === COUNTS_LIMITERS ||
-      importsOf(file, 'values').some((name) => !HARMLESS.test(name)) ||
-      textsOf(file, OURS).some((text) => CHANGES.test(text)),
-  );
+const mayShare = (file: string): boolean =>
+  file !== COUNTS_LIMITERS &&
+  importsOf(file, 'values').every((name) => HARMLESS.test(name)) &&
+  !textsOf(file, OURS).some((text) => CHANGES.test(text));
+
+const FILES = testFiles();
+
+/** Quick test files that may not share their modules. */
+const APART = FILES.filter((file) => !isIn([...USUAL, ...SLOW], file) && !mayShare(file));
+
+/** Files of adapters in `usual` that share their modules. */
+const ADAPTERS = FILES.filter(
+  (file) => /^packages\/(express|fastify|koa|nestjs)\//.test(file) && mayShare(file),
+);
 
 const globOf = (name: string): string => (name.endsWith('/') ? `${name}**/*.test.ts` : name);
 
@@ -301,10 +321,12 @@ export const TIERS: readonly Tier[] = [
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
   const alone = ALONE.filter((one) => isIn(names, one)).map(globOf);
   const waiting = WAITING.filter((one) => isIn(names, one));
+  const shared = ADAPTERS.filter((one) => isIn(names, one));
   const tiers: Tier[] = [
     { name, names: [], include: alone, exclude: waiting },
     { name: `${name}-waiting`, names: [], include: waiting, exclude: [] },
-    { name: `${name}-pairs`, names, include: names.map(globOf), exclude: alone },
+    { name: `${name}-shared`, names: [], include: shared, exclude: [] },
+    { name: `${name}-pairs`, names, include: names.map(globOf), exclude: [...alone, ...shared] },
   ];
   return tiers.filter(({ include }) => include.length > 0);
 }
