@@ -33,8 +33,8 @@ export class AddressFinder<Args extends readonly unknown[]> {
   private readonly report: (error: unknown) => void;
 
   /**
-   * @param gate gets warnings about proxy headers, and a fault if `clientIp` throws, returns anything but a string, null
-   * or undefined, or is missing although the address is read
+   * @param gate gets warnings about proxy headers, and a fault if `clientIp` throws, returns anything but a string,
+   * null or undefined, or is missing although the address is read
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
   constructor(options: PeerOptions<Args>, gate: Pick<Gate<never>, 'notices' | 'report'>) {
