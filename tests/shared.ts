@@ -1,5 +1,5 @@
 /**
- * Runs before each quick test file that shares its modules with others, and undoes what the file changed. A timer that
+ * Runs before each test file that shares its modules with others, and undoes what the file changed. A timer that
  * it left pending would otherwise fire in the next file, among fake timers too.
  */
 

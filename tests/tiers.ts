@@ -255,9 +255,11 @@ export const WAITING = [
   'tests/leases/stopped.test.ts',
 ] as const;
 
+/** Adapters whose modules tests may share. */
+const ADAPTERS = 'express|fastify|koa|nestjs';
+
 /** Packages whose modules tests may share. */
-const SHARED =
-  'core|outgoing|conformance|redis|prometheus|opentelemetry|express|fastify|koa|nestjs';
+const SHARED = `core|outgoing|conformance|redis|prometheus|opentelemetry|${ADAPTERS}`;
 
 /** Frameworks, and what their tests use beside them. That of Hono is missing: it replaces global classes. */
 const FRAMEWORKS =
@@ -275,7 +277,7 @@ const HARMLESS = new RegExp(
  * of the process. What else a file changes is undone after it, by vitest and by `tests/shared.ts`.
  */
 const CHANGES =
-  /\bvi\.(getTimerCount|mock|resetModules|stubGlobal)\b|\b(console|globalThis|memoryUsage)\b|\bprocess\.(on|env)\b/;
+  /\bvi\.(getTimerCount|mock|doMock|resetModules|stubGlobal)\b|\b(console|globalThis|memoryUsage)\b|\bprocess\.(on|once|env)\b/;
 
 /** Sources that a test imports by path: they are the modules that other tests import by name. */
 const OURS = new RegExp(`^packages/(${SHARED})/src/`);
@@ -299,9 +301,11 @@ const FILES = testFiles();
 /** Quick test files that may not share their modules. */
 const APART = FILES.filter((file) => !isIn([...USUAL, ...SLOW], file) && !mayShare(file));
 
+const OF_ADAPTER = new RegExp(`^packages/(${ADAPTERS})/`);
+
 /** Files of adapters in `usual` that share their modules. */
-const ADAPTERS = FILES.filter(
-  (file) => /^packages\/(express|fastify|koa|nestjs)\//.test(file) && mayShare(file),
+const OF_ADAPTERS = FILES.filter(
+  (file) => !isIn(ALONE, file) && OF_ADAPTER.test(file) && mayShare(file),
 );
 
 const globOf = (name: string): string => (name.endsWith('/') ? `${name}**/*.test.ts` : name);
@@ -321,7 +325,7 @@ export const TIERS: readonly Tier[] = [
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
   const alone = ALONE.filter((one) => isIn(names, one)).map(globOf);
   const waiting = WAITING.filter((one) => isIn(names, one));
-  const shared = ADAPTERS.filter((one) => isIn(names, one));
+  const shared = OF_ADAPTERS.filter((one) => isIn(names, one));
   const tiers: Tier[] = [
     { name, names: [], include: alone, exclude: waiting },
     { name: `${name}-waiting`, names: [], include: waiting, exclude: [] },

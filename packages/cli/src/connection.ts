@@ -26,7 +26,7 @@ const DEADLINE_MS = 5_000;
 /** How long to wait for a connection to a sentinel, if there are several. */
 const PROBE_MS = 500;
 
-/** How long to wait for the answer of a sentinel, before the next one is asked. */
+/** How long to wait for a connection to a sentinel and its answer, before the next one is asked. */
 const SENTINEL_ANSWER_MS = 1_000;
 
 const DEFAULT_PREFIX = 'spw:';
@@ -133,7 +133,8 @@ async function clientFor(
   const [node] = at as [RedisPlace['at'][number]];
   const single = { ...options, db: databaseOf(url), retryStrategy };
   const clients = {
-    // Without the check for readiness, `doctor` also works while Redis is loading, and for a user who may not run INFO.
+    // Without the check for readiness, `doctor` also works while this server is loading, and for a user who may not run
+    // INFO.
     node: () => new Redis({ ...single, ...node, enableReadyCheck: false }),
     cluster: () =>
       new Cluster([node], {
@@ -178,13 +179,13 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(
-    place.at.map(async (one) => ({ one, isDead: await refuses(one) })),
+    place.at.map(async (one) => ({ one, isDead: await isUnreachable(one) })),
   );
   const at = found.flatMap(({ one, isDead }) => (isDead ? [] : [one]));
   return at.length > 0 ? { ...place, at } : place;
 }
 
-function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
+function isUnreachable({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: PROBE_MS });
     const done = (isDead: boolean) => (): void => {

@@ -33,7 +33,7 @@ export {
   type TrustProxy,
 } from './net/client.js';
 export { pathOf } from './net/target.js';
-export { tellFault } from './observe/faults.js';
+export { tellAdapterFault, tellFault } from './observe/faults.js';
 export { METRICS, type Metric, STORE_CALL_DURATION } from './observe/metrics.js';
 export { Notices } from './observe/notices.js';
 export { type Gauges, type Sample, Tally } from './observe/tally.js';

@@ -7,7 +7,7 @@ import {
   mustBe,
   Notices,
   type Passage,
-  tellFault,
+  tellAdapterFault,
 } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FastifyExchange } from './fastify-exchange.js';
@@ -107,8 +107,7 @@ export class Registration implements GuardHandle {
     } catch (error) {
       // This can fail only for a route that was declared before the plugin was loaded. All others were checked in
       // onReady.
-      const { onFault, logger } = this.options;
-      tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
+      tellAdapterFault(this.options, error);
       return this.gateOf(undefined);
     }
   }

@@ -113,9 +113,15 @@ describe('a route that was declared before the plugin', () => {
     const faults: Fault[] = [];
     const app = makeApp();
     app.get('/', { config: { spillway: 'nobody' } }, () => 'ok');
-    app.register(spillway, { limiters: limit('all', 1), onFault: (fault) => faults.push(fault) });
+    const observed: Fault[] = [];
+    app.register(spillway, {
+      limiters: limit('all', 1),
+      onFault: (fault) => faults.push(fault),
+      observers: [{ onFault: (fault) => void observed.push(fault) }],
+    });
     expect(await statuses(app, '/', 2)).toEqual([200, 429]);
     expect(faults[0]).toMatchObject({ source: 'adapter', error: { code: 'SPW_OPTION_INVALID' } });
+    expect(observed).toEqual(faults);
   });
 });
 

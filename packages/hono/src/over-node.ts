@@ -84,8 +84,14 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   /** Records the handlers' response before outer middleware (such as compression) changes it. */
   private async watched(next: Next, shown: ShownResponse): Promise<void> {
     const { c } = this;
-    await next();
-    // A handler that writes to Node's response directly bypasses `c.res`. Its response ends when the client leaves.
+    try {
+      await next();
+    } catch (error) {
+      this.whenClosed(() => shown.fail());
+      throw error;
+    }
+    // A handler that writes to Node's response directly bypasses `c.res`. If the client leaves, nothing tells of an end
+    // but the response that closes.
     if (!c.finalized || c.res.headers.has('x-hono-already-sent')) {
       this.whenClosed(() => shown.fail());
       return;

@@ -8,7 +8,7 @@ import {
   mustBe,
   Notices,
   type Passage,
-  tellFault,
+  tellAdapterFault,
 } from '@spillway/core/adapter';
 import type { Call } from './call.js';
 import { SpillwayException } from './exception.js';
@@ -74,7 +74,8 @@ export class NestGate {
   tellTwice(context: ExecutionContext): void {
     if (this.isTwiceReported) return;
     this.isTwiceReported = true;
-    this.report(
+    tellAdapterFault(
+      this.options,
       new SpillwayError(
         'SPW_REGISTERED_TWICE',
         `the guard is bound twice to ${handlerName(context)}, which was counted once: remove ` +
@@ -84,7 +85,8 @@ export class NestGate {
   }
 
   tellUnwatched(context: ExecutionContext): void {
-    this.report(
+    tellAdapterFault(
+      this.options,
       new SpillwayError(
         'SPW_INTERCEPTOR_MISSING',
         `the end of ${handlerName(context)} can't be seen, so its permit was released at its start: ` +
@@ -107,7 +109,7 @@ export class NestGate {
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
-      this.report(error); // such as an error about conflicting decorators
+      tellAdapterFault(this.options, error); // such as an error about conflicting decorators
       return 'pass';
     }
   }
@@ -121,14 +123,6 @@ export class NestGate {
     const error =
       this.options.exception?.(unanswered, context) ?? new SpillwayException(unanswered);
     throw context.getType() === 'ws' ? rejectedMessage(error, context) : error;
-  }
-
-  /** For faults outside of any handler's gate. */
-  private report(error: unknown): void {
-    const { onFault, observers = [], logger } = this.options;
-    const fault = { limiter: '', source: 'adapter', error } as const;
-    tellFault(onFault, fault, logger);
-    for (const observer of observers) tellFault((own) => observer.onFault?.(own), fault, false);
   }
 }
 

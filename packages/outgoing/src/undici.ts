@@ -96,10 +96,11 @@ async function dispatchInSlot(
   signal: AbortSignal,
 ): Promise<void> {
   const { method, headers: sent } = call;
-  // Not resolved against the origin, because a path such as `//a/b` would then name another host.
-  const { host, href } = new URL(
-    call.path.startsWith('/') ? `${new URL(call.origin as string).origin}${call.path}` : call.path,
-  );
+  const { path } = call;
+  // Not resolved against the origin, because a path such as `//a/b` would then name another host. The path of CONNECT
+  // is a host and a port.
+  const url = `${new URL(call.origin as string).origin}${path.startsWith('/') ? '' : '/'}${path}`;
+  const { host, href } = new URL(/^https?:/.test(path) ? path : url);
   const request = keyOf && new Request(href, { method, headers: headersOf(sent) });
   const key: unknown = request ? (keyOf(request) ?? host) : host;
   checkKey(key);

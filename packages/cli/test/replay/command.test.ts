@@ -28,6 +28,7 @@ const other = file(
   export default createGuard([rateLimit({ name: 'per-address', limit: 1, window: '1m' })]);`,
 );
 const alone = file('alone.ts', `import '@spillway/none';`);
+const thrown = file('thrown.js', `throw new Error('no settings:\\n  REDIS_URL is missing');`);
 const required = file('required.cjs', `require('@spillway/none/inner');`);
 const log = file(
   'access.log',
@@ -106,6 +107,7 @@ describe('spillway replay', () => {
       [log, '--policy', required],
       "Cannot find module '@spillway/none/inner'. In its folder, run: npm install @spillway/none\n",
     ],
+    ['a policy that throws', [log, '--policy', thrown], 'REDIS_URL is missing'],
     ['a policy without a default export', [log, '--policy', file('none.js', '')], 'must export'],
     ['what is no limiter', [log, '--policy', file('junk.js', 'export default {}')], 'rateLimit()'],
     ['no policy', [log], '--policy'],

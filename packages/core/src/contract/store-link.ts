@@ -30,7 +30,7 @@ export interface StoreUser {
 interface StoreObservers {
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
-  listenTo(breaker: Map<object, (event: BreakerEvent) => void>): void;
+  listenTo(listeners: Map<object, (event: BreakerEvent) => void>): void;
 }
 
 /** Keeps work of a request alive on platforms that stop it when the request ends. */

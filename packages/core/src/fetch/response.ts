@@ -17,10 +17,10 @@ export function withHeaders<Res extends WebResponse>(
   if (fields.length === 0 || !response?.headers) return response;
   const { status, headers } = response;
   try {
-    // Reads `body` only if nothing else tells: once it was read, Bun sends a text as `application/octet-stream`, and
-    // Deno sends it without its length.
-    const isTold = 'Bun' in globalThis || headers.get('Content-Type');
-    if (!/204|^3/.test(`${status}`) && (isTold || response.body)) {
+    // Once `body` was read, Bun sends a text without a type as `application/octet-stream`, and Deno sends any text
+    // without its length. So there, a response like a text counts as one with a body.
+    const isText = headers.get('Content-Type') ? 'Deno' in globalThis : 'Bun' in globalThis;
+    if (!/204|^3/.test(`${status}`) && (isText || response.body)) {
       setFields(headers, fields);
       return response;
     }

@@ -129,11 +129,10 @@ export class Spending<Usage> implements Spent<Usage> {
       this.fault('settle', usage);
       return false;
     }
-    const { lines, reserved } = this;
+    const { lines } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    // A price function must not read undefined, so components that the usage leaves out become 0.
-    this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
+    this.settled = this.complete(usage);
     for (const line of late) {
       const units = this.unitsOf(line);
       line.charge.tellDifference(units);
@@ -192,7 +191,12 @@ export class Spending<Usage> implements Spent<Usage> {
 
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
-    return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
+    return this.added === undefined ? atLeast : this.complete(sumOf(this.added, atLeast));
+  }
+
+  /** A price function must not read undefined, so components that the usage leaves out become 0. */
+  private complete(usage: Usage): Usage {
+    return this.reserved ? sumOf(usage, timesOf(this.reserved.usage, 0)) : usage;
   }
 
   private unitsOf(line: Line<Usage>): number {
@@ -208,7 +212,7 @@ export class Spending<Usage> implements Spent<Usage> {
     let error: unknown;
     try {
       let units = price(usage);
-      // `add` may omit components, which then read as 0. A price of 0 may come from an optional component.
+      // Without a reservation, components that `add` omits read as 0. A price of 0 may come from an optional component.
       if (Number.isNaN(units) && this.settled === undefined)
         units = price(withZeros(usage)) || units;
       if (isCost(units)) return units;

@@ -4,7 +4,7 @@ import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, disregard, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { RecentSubjects, warn } from '../base/log.js';
-import type { Fault } from '../contract/observer.js';
+import type { Fault, Observer } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
@@ -39,6 +39,10 @@ interface FaultLogOptions {
   readonly logger?: Logger | false | undefined;
   readonly breaker?: object | false | undefined;
   readonly onFault?: ((fault: Fault) => void) | undefined;
+}
+
+interface AdapterFaultOptions extends Pick<FaultLogOptions, 'onFault' | 'logger'> {
+  readonly observers?: readonly Observer[] | undefined;
 }
 
 interface LastLine {
@@ -125,4 +129,14 @@ export function tellFault(
   } catch {
     // If `onFault` itself fails, there is nowhere else to report it.
   }
+}
+
+/** Reports a fault of an adapter that belongs to no guard. */
+export function tellAdapterFault(
+  { onFault, observers = [], logger }: AdapterFaultOptions,
+  error: unknown,
+): void {
+  const fault = { limiter: '', source: 'adapter', error } as const;
+  tellFault(onFault, fault, logger);
+  for (const observer of observers) tellFault((own) => observer.onFault?.(own), fault, false);
 }

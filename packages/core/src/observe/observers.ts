@@ -74,10 +74,10 @@ export class Observers {
    * Adds the observers of breakers to the listeners of one, each only once: the breaker outlives guards, and must not
    * keep every guard that has the observer.
    */
-  listenTo(breaker: Map<object, (event: BreakerEvent) => void>): void {
+  listenTo(listeners: Map<object, (event: BreakerEvent) => void>): void {
     for (const observer of this.observers) {
-      if (!observer.onBreaker || breaker.has(observer)) continue;
-      breaker.set(observer, (event) =>
+      if (!observer.onBreaker || listeners.has(observer)) continue;
+      listeners.set(observer, (event) =>
         this.each('', () => observer.onBreaker?.(event), [observer]),
       );
     }

@@ -199,6 +199,23 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
+  it.each([(output: number) => output, (output: number) => 5 * output])(
+    'costs nothing when it is cut, if what it added has no price',
+    (price) => {
+      const usage = meter<{ input: number; output: number }>({
+        reserve: () => ({ input: 10, output: 20 }),
+        onCut: partial(),
+      });
+      const cost = usage.cost((u) => price(u.output));
+      const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+      const admission = admit();
+      usage.of(admission).add({ input: 9 });
+      admission.release({ aborted: true });
+      expect(numbers()).toMatchObject({ used: 0 });
+      expect(faults).toEqual([]);
+    },
+  );
+
   it('is a fault if its price reads 0 for a component that it may leave out', () => {
     const usage = meter<{ input: number; output: number; total?: number }>();
     const cost = usage.cost((u) => u.total ?? u.input + 5 * u.output);

@@ -49,6 +49,23 @@ it("works with undici's fetch", async () => {
   expect(await (await undiciFetch(url, { dispatcher })).text()).toBe('sent');
 });
 
+it.each(['example.com:443', '10.0.0.1:443', '[::1]:443'])(
+  'a CONNECT to %s waits for the proxy',
+  async (path) => {
+    const server = createServer();
+    server.on('connect', (_request, socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
+    onTestFinished(() => void server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const shaper = fake();
+    const { dispatcher } = agentFor(shaper);
+    const { statusCode, socket } = await dispatcher.connect({ origin, path });
+    socket.destroy();
+    expect(statusCode).toBe(200);
+    expect(shaper.starts).toMatchObject([{ key: new URL(origin).host }]);
+  },
+);
+
 it('waits for the host that is called, although the path begins with two slashes', async () => {
   const { url, host } = await serve((response, path) =>
     response.writeHead(429, { 'retry-after': '3' }).end(path),

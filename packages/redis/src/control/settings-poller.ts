@@ -98,7 +98,7 @@ export class SettingsPoller {
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(Math.min(withinMs, MAX_TIMER_MS), () => resolve(false));
-      void this.hasLoaded().then((answered) => {
+      void this.tryLoad().then((answered) => {
         stop();
         resolve(answered);
       });
@@ -106,12 +106,12 @@ export class SettingsPoller {
   }
 
   private poll(): void {
-    this.polling ??= this.hasLoaded().finally(() => {
+    this.polling ??= this.tryLoad().finally(() => {
       this.polling = undefined;
     });
   }
 
-  private hasLoaded(): Promise<boolean> {
+  private tryLoad(): Promise<boolean> {
     return this.loadSettings().then(
       () => true,
       () => false,
