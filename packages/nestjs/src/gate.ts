@@ -74,8 +74,7 @@ export class NestGate {
   tellTwice(context: ExecutionContext): void {
     if (this.isTwiceReported) return;
     this.isTwiceReported = true;
-    tellAdapterFault(
-      this.options,
+    this.report(
       new SpillwayError(
         'SPW_REGISTERED_TWICE',
         `the guard is bound twice to ${handlerName(context)}, which was counted once: remove ` +
@@ -85,8 +84,7 @@ export class NestGate {
   }
 
   tellUnwatched(context: ExecutionContext): void {
-    tellAdapterFault(
-      this.options,
+    this.report(
       new SpillwayError(
         'SPW_INTERCEPTOR_MISSING',
         `the end of ${handlerName(context)} can't be seen, so its permit was released at its start: ` +
@@ -109,7 +107,7 @@ export class NestGate {
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
-      tellAdapterFault(this.options, error); // such as an error about conflicting decorators
+      this.report(error); // such as an error about conflicting decorators
       return 'pass';
     }
   }
@@ -123,6 +121,11 @@ export class NestGate {
     const error =
       this.options.exception?.(unanswered, context) ?? new SpillwayException(unanswered);
     throw context.getType() === 'ws' ? rejectedMessage(error, context) : error;
+  }
+
+  /** For faults outside of any handler's gate. */
+  private report(error: unknown): void {
+    tellAdapterFault(this.options, error);
   }
 }
 

@@ -138,5 +138,5 @@ export function tellAdapterFault(
 ): void {
   const fault = { limiter: '', source: 'adapter', error } as const;
   tellFault(onFault, fault, logger);
-  for (const observer of observers) tellFault((own) => observer.onFault?.(own), fault, false);
+  for (const observer of observers) tellFault(observer.onFault?.bind(observer), fault, false);
 }
