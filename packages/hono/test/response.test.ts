@@ -1,5 +1,6 @@
 /** What a permit does to the response that holds it, and when the platform ends that response. */
 
+import { getRequestListener } from '@hono/node-server';
 import { remoteStore } from '@spillway/core/store';
 import {
   concurrencyLimit,
@@ -13,7 +14,8 @@ import {
 import { type Context, Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
 import { noting } from 'spillway-testkit/adapters';
-import { describe, expect, it } from 'vitest';
+import { serveListener } from 'spillway-testkit/http';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { WAYS } from './service.js';
 
 const [, [, { driver }]] = WAYS;
@@ -44,6 +46,25 @@ describe('a fetch response', () => {
     for (const left of [8, 7, 6]) {
       const { headers } = await app.request('/');
       expect(headers.get('ratelimit')).toMatch(new RegExp(`^"a";r=${left};t=\\d+$`));
+    }
+  });
+
+  it('has its fields where @hono/node-server has replaced Response, and the app has bindings', async () => {
+    const { Request, Response } = globalThis;
+    onTestFinished(() => void Object.assign(globalThis, { Request, Response }));
+    const app = new Hono<{ Bindings: { db: string } }>();
+    app.use(spillway(rateLimit({ name: 'a', limit: 9, window: '1h', key: 'all' })));
+    app.get('/text', (c) => c.text(c.env.db));
+    app.get('/json', () => globalThis.Response.json('sent'));
+    app.get('/untyped', () => new globalThis.Response('sent'));
+    const { get } = await serveListener(
+      getRequestListener((request) => app.fetch(request, { db: 'sent' })),
+    );
+    expect(globalThis.Response).not.toBe(Response);
+    for (const [at, path] of ['/text', '/json', '/untyped'].entries()) {
+      const { body, headers } = await get(path);
+      expect(body).toContain('sent');
+      expect(headers['ratelimit']).toMatch(new RegExp(`^"a";r=${8 - at};t=\\d+$`));
     }
   });
 

@@ -95,13 +95,16 @@ async function dispatchInSlot(
   keyOf: PacedDispatchOptions['key'],
   signal: AbortSignal,
 ): Promise<void> {
-  const { method, headers: sent } = call;
-  const { path } = call;
+  const { method, origin, path, headers: sent } = call;
   // Not resolved against the origin, because a path such as `//a/b` would then name another host. The path of CONNECT
   // is a host and a port.
-  const url = `${new URL(call.origin as string).origin}${path.startsWith('/') ? '' : '/'}${path}`;
-  const { host, href } = new URL(/^https?:/.test(path) ? path : url);
-  const request = keyOf && new Request(href, { method, headers: headersOf(sent) });
+  const isWhole = /^https?:\/\//.test(path);
+  const { host, href } = new URL(
+    isWhole ? path : `${new URL(origin as string).origin}/${path.replace(/^\//, '')}`,
+  );
+  // No `Request` can have this method.
+  const request =
+    keyOf && method !== 'CONNECT' && new Request(href, { method, headers: headersOf(sent) });
   const key: unknown = request ? (keyOf(request) ?? host) : host;
   checkKey(key);
   const job = { signal } as ScheduleOptions;

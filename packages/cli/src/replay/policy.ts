@@ -24,7 +24,7 @@ export async function loadPolicy(path: string): Promise<Policy> {
     const text = error instanceof Error ? error.message : inspect(error);
     const why = text.replace(/\nRequire stack:.*$/s, ''); // a CommonJS module adds the files that required it
     const [, missing] =
-      /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^./':\\][^/':\\]*)[/']/.exec(text) ?? [];
+      /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^@~#./':\\][^/':\\]*)[/']/.exec(text) ?? [];
     // With npx, the packages of this program are in another folder.
     const advice = missing === undefined ? '' : `. In its folder, run: npm install ${missing}`;
     throw new UsageError(`cannot load the policy ${path}: ${why}${advice}`);

@@ -15,13 +15,14 @@ export function withHeaders<Res extends WebResponse>(
 ): Res {
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
-  const { status, headers } = response;
   try {
     // Once `body` was read, Bun sends a text without a type as `application/octet-stream`, and Deno sends any text
     // without its length. So there, a response like a text counts as one with a body.
-    const isText = headers.get('Content-Type') ? 'Deno' in globalThis : 'Bun' in globalThis;
-    if (!/204|^3/.test(`${status}`) && (isText || response.body)) {
-      setFields(headers, fields);
+    const hasType = response.headers.get('Content-Type') !== null;
+    const isText = (hasType ? 'Deno' : 'Bun') in globalThis;
+    if (!/204|^3/.test(`${response.status}`) && (isText || response.body)) {
+      // Read only now, because @hono/node-server replaces the headers when `body` is read.
+      setFields(response.headers, fields);
       return response;
     }
   } catch {

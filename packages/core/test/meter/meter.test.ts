@@ -216,6 +216,20 @@ describe('a request without a settlement', () => {
     },
   );
 
+  it.each(['add', 'settle'] as const)(
+    'costs what %s says, although the reservation has other components',
+    (report) => {
+      type Usage = { total?: number; input?: number; output?: number };
+      const usage = meter<Usage>({ reserve: () => ({ total: 100 }), onCut: partial() });
+      const cost = usage.cost((u) => u.total ?? (u.input ?? 0) + 5 * (u.output ?? 0));
+      const { admit, numbers } = setUp(rateLimit({ ...ROWS, limit: 10_000, cost }));
+      const admission = admit();
+      usage.of(admission)[report]({ input: 9, output: 300 });
+      admission.release({ aborted: true });
+      expect(numbers()).toMatchObject({ used: 1_509 });
+    },
+  );
+
   it('is a fault if its price reads 0 for a component that it may leave out', () => {
     const usage = meter<{ input: number; output: number; total?: number }>();
     const cost = usage.cost((u) => u.total ?? u.input + 5 * u.output);

@@ -58,7 +58,7 @@ it.each(['example.com:443', '10.0.0.1:443', '[::1]:443'])(
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const shaper = fake();
-    const { dispatcher } = agentFor(shaper);
+    const { dispatcher } = agentFor(shaper, { key: () => 'other' });
     const { statusCode, socket } = await dispatcher.connect({ origin, path });
     socket.destroy();
     expect(statusCode).toBe(200);
