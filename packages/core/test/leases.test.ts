@@ -95,6 +95,17 @@ describe('leases and a store that comes back', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it('are given back in time, however long the lease', async () => {
+    const store = remoteStore(new DeafStore());
+    const limiter = concurrencyLimit({ name: 'two', limit: 2, lease: '24h' });
+    const admission = await createGuard(limiter, { store }).admit(request());
+    store.deaf = true;
+    await admission.release({ status: 200 });
+    store.deaf = false;
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(held(store.memory)).toBe(0);
+  });
+
   it('are no longer given back when they have expired', async () => {
     const store = remoteStore(new DeafStore());
     const guard = createGuard(two, { store, breaker: false });

@@ -147,7 +147,10 @@ function headersOf(given: Dispatcher.DispatchOptions['headers']): Headers {
       ? given
       : Object.entries(given ?? {});
   for (const [name, value] of pairs) {
-    for (const one of [value].flat()) if (one !== undefined) headers.append(name, one);
+    for (const one of [value].flat()) {
+      // Some versions of undici decode headers as UTF-8, but `Headers` takes only bytes.
+      if (one !== undefined && /^[\0-\xff]*$/.test(one)) headers.append(name, one);
+    }
   }
   return headers;
 }

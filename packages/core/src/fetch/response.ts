@@ -17,7 +17,8 @@ export function withHeaders<Res extends WebResponse>(
   if (fields.length === 0 || !response?.headers) return response;
   try {
     // Once `body` was read, Bun sends a text without a type as `application/octet-stream`, and Deno sends any text
-    // without its length. So there, a response like a text counts as one with a body.
+    // without its length. So there, a response like a text counts as one with a body, even if it has none and is given
+    // to many requests.
     const hasType = response.headers.get('Content-Type') !== null;
     const isText = (hasType ? 'Deno' : 'Bun') in globalThis;
     if (!/204|^3/.test(`${response.status}`) && (isText || response.body)) {

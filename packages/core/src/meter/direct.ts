@@ -63,6 +63,7 @@ function settlingOf({ store, observers }: DirectClient): Settling {
     releases: {
       client: store,
       giveBack(steps) {
+        if (steps.length === 0) return undefined;
         const tell = (answers: readonly Answer[]): void => {
           for (const [i, { answered }] of steps.entries()) answered?.(answers[i] as Answer);
         };

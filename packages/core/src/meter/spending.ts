@@ -6,7 +6,7 @@ import type { LimiterTurn, Settling } from '../contract/limiter-turn.js';
 import type { Reservation } from '../contract/metered-cost.js';
 import { Charge } from './charge.js';
 import type { Resends } from './resends.js';
-import { greaterOf, isUsage, sumOf, timesOf, withZeros } from './usage.js';
+import { greaterOf, isUsage, sumOf, timesOf } from './usage.js';
 
 declare class AbortController {
   readonly signal: HostSignal;
@@ -132,7 +132,7 @@ export class Spending<Usage> implements Spent<Usage> {
     const { lines } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    this.settled = usage;
+    this.settled = this.complete(usage);
     for (const line of late) {
       const units = this.unitsOf(line);
       line.charge.tellDifference(units);
@@ -191,7 +191,12 @@ export class Spending<Usage> implements Spent<Usage> {
 
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
-    return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
+    return this.added === undefined ? atLeast : this.complete(sumOf(this.added, atLeast));
+  }
+
+  /** A price function must not read undefined, so components that the usage leaves out become 0. */
+  private complete(usage: Usage): Usage {
+    return sumOf(usage, this.reserved && timesOf(this.reserved.usage, 0));
   }
 
   private unitsOf(line: Line<Usage>): number {
@@ -204,15 +209,9 @@ export class Spending<Usage> implements Spent<Usage> {
   /** If the price is invalid, reports a fault and returns the current charge, so that nothing changes. */
   private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
     if (usage === undefined) return 0;
-    const { reserved } = this;
     let error: unknown;
     try {
-      let units = price(usage);
-      // Components of the reservation that the usage leaves out become 0, if the price needs them.
-      if (!isCost(units) && reserved) units = price(sumOf(usage, timesOf(reserved.usage, 0)));
-      // Others that `add` omits read as 0. A price of 0 may then come from an optional component.
-      if (Number.isNaN(units) && this.settled === undefined)
-        units = price(withZeros(usage)) || units;
+      const units = price(usage);
       if (isCost(units)) return units;
       error = mustBe('a price', 'an integer from 0', units, 'SPW_COST_INVALID');
     } catch (thrown) {

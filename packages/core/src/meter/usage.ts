@@ -12,7 +12,7 @@ export function checkUsage<Usage>(what: string, usage: Usage): Usage {
   throw mustBe(what, 'an integer from 0, or an object of them', usage, 'SPW_COST_INVALID');
 }
 
-/** Adds two usages. A component that one of them lacks counts as 0. */
+/** Adds two usages. A component that one of them lacks counts as 0. Without `other`, returns a copy. */
 export function sumOf<Usage>(one: Usage, other: unknown): Usage {
   return combined(one, other, (a, b) => Math.min(a + b, Number.MAX_SAFE_INTEGER));
 }
@@ -25,12 +25,6 @@ export function timesOf<Usage>(usage: Usage, factor: number): Usage {
   return combined(usage, usage, (units) => Math.ceil(units * factor));
 }
 
-/** Shows a usage with all components: those that it lacks are 0. */
-export function withZeros<Usage>(usage: Usage): Usage {
-  if (typeof usage !== 'object' || !usage) return usage;
-  return new Proxy(usage, { get: (own, name) => own[name as never] ?? 0 });
-}
-
 type Numbers = Readonly<Record<string, number>>;
 
 function combined<Usage>(
@@ -38,10 +32,10 @@ function combined<Usage>(
   other: unknown,
   units: (a: number, b: number) => number,
 ): Usage {
-  if (other === undefined) return one;
-  if (typeof one === 'number') return units(one, other as number) as Usage;
+  if (typeof one === 'number')
+    return (other === undefined ? one : units(one, other as number)) as Usage;
   const all: Record<string, number> = { ...(one as Numbers) };
-  for (const [name, own] of Object.entries(other as Numbers))
+  for (const [name, own] of Object.entries((other ?? {}) as Numbers))
     all[name] = units(all[name] ?? 0, own);
   return all as Usage;
 }

@@ -51,7 +51,8 @@ export function advanceController(
     const silent = nowUs - state.atUs > SILENCE_US + TICK_US;
     return silent && state.fraction !== 0 ? { integral: 0, fraction: 0, atUs: state.atUs } : state;
   }
-  if (covered.elapsedUs < TICK_US) return state;
+  // After a silence, the reading may span less than a tick. It still begins anew, or each later one would do so too.
+  if (covered.elapsedUs < TICK_US && !covered.afterSilence) return state;
   const error = Math.min(reading.value - 1, MAX_ERROR);
   const ticks = covered.elapsedUs / TICK_US;
   const before = covered.afterSilence ? 0 : state.integral;

@@ -188,61 +188,25 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
-  it('costs what it added, although no reservation names the components that it leaves out', () => {
-    const usage = meter<{ input: number; output: number }>();
-    const cost = usage.cost((u) => u.input + 5 * u.output);
-    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
-    const admission = admit();
-    usage.of(admission).add({ output: 50 });
-    admission.release({ status: 200 });
-    expect(numbers()).toMatchObject({ used: 250 });
-    expect(faults).toEqual([]);
-  });
-
-  it.each([(output: number) => output, (output: number) => 5 * output])(
-    'costs nothing when it is cut, if what it added has no price',
-    (price) => {
-      const usage = meter<{ input: number; output: number }>({
-        reserve: () => ({ input: 10, output: 20 }),
-        onCut: partial(),
-      });
-      const cost = usage.cost((u) => price(u.output));
-      const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
-      const admission = admit();
-      usage.of(admission).add({ input: 9 });
-      admission.release({ aborted: true });
-      expect(numbers()).toMatchObject({ used: 0 });
-      expect(faults).toEqual([]);
+  it.each([undefined, { input: 10, output: 10 }])(
+    'costs what was said when it was said, though the object changes later; reserved: %o',
+    (reserved) => {
+      const usage = meter<{ input: number; output: number }>(
+        reserved && { reserve: () => reserved },
+      );
+      const cost = usage.cost((u) => u.input + u.output, { maxReserve: 100 });
+      const { admit, numbers } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+      const said = { input: 30, output: 0 };
+      const [added, settled] = [admit(), admit()];
+      usage.of(added).add(said);
+      usage.of(settled).settle(said);
+      said.input = 40;
+      usage.of(added).add(said);
+      added.release({ status: 200 });
+      settled.release({ status: 200 });
+      expect(numbers()).toMatchObject({ used: 70 + 30 });
     },
   );
-
-  it.each(['add', 'settle'] as const)(
-    'costs what %s says, although the reservation has other components',
-    (report) => {
-      type Usage = { total?: number; input?: number; output?: number };
-      const usage = meter<Usage>({ reserve: () => ({ total: 100 }), onCut: partial() });
-      const cost = usage.cost((u) => u.total ?? (u.input ?? 0) + 5 * (u.output ?? 0));
-      const { admit, numbers } = setUp(rateLimit({ ...ROWS, limit: 10_000, cost }));
-      const admission = admit();
-      usage.of(admission)[report]({ input: 9, output: 300 });
-      admission.release({ aborted: true });
-      expect(numbers()).toMatchObject({ used: 1_509 });
-    },
-  );
-
-  it('is a fault if its price reads 0 for a component that it may leave out', () => {
-    const usage = meter<{ input: number; output: number; total?: number }>();
-    const cost = usage.cost((u) => u.total ?? u.input + 5 * u.output);
-    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
-    const [some, all] = [admit(), admit()];
-    usage.of(some).add({ output: 50 });
-    some.release({ status: 200 });
-    expect(faults).toMatchObject([{ source: 'cost', error: { code: 'SPW_COST_INVALID' } }]);
-    usage.of(all).add({ input: 3, output: 10 });
-    all.release({ status: 200 });
-    expect(numbers()).toMatchObject({ used: 1 + 53 });
-    expect(faults).toHaveLength(1);
-  });
 
   it('costs what it owes when it is cut, with partial()', () => {
     const { admit, numbers, rows } = rowsOf(30, { atLeast: () => 4, onCut: partial() });

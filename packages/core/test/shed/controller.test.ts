@@ -51,6 +51,14 @@ describe('the controller', () => {
     expect(after(1000, 1.5).fraction).toBe(0.97);
   });
 
+  it.each([0, 25, 99])('works on after a silence, if each reading spans %i ms', (spanMs) => {
+    let state = restingController(0);
+    for (let tick = 0; tick < 100; tick += 1) {
+      state = advanceController(state, { value: 100, ageMs: 0, spanMs }, 9_000_000 + tick * TICK);
+    }
+    expect(state.fraction).toBe(0.97);
+  });
+
   it('forgets nothing of a long overload when the wait jumps', () => {
     const long = after(1000, 1.5);
     expect(after(1, 100, long).integral).toBe(long.integral);

@@ -11,7 +11,7 @@ import {
 } from '@spillway/core/direct';
 import { durationBetween, systemClock } from '@spillway/core/store';
 import type { Shaper } from '../shaper/contract.js';
-import { callSafely } from '../shaper/outcomes.js';
+import { callSafely, safeRandom } from '../shaper/outcomes.js';
 import { type HostFetch, type HostRequest, hostClasses } from './call.js';
 import { type PauseEvent, Pauses } from './pauses.js';
 
@@ -133,17 +133,6 @@ function makePauses<Pace extends string>(shaper: Shaper<Pace>, options: PacedFet
     onPause: (event) => callSafely(() => onPause?.(event), onCallbackError),
     onError: (error) => reportFault('store', error),
   });
-}
-
-function safeRandom(random: () => number, onError: (error: unknown) => void): () => number {
-  return () => {
-    try {
-      return shareFromZero('random', random() as unknown);
-    } catch (error) {
-      onError(error);
-      return 0;
-    }
-  };
 }
 
 function millisecondsOf(option: string, duration: Duration): number {

@@ -5,7 +5,7 @@ import {
   SpillwayError,
   type Step,
 } from '@spillway/core';
-import { type DirectClient, isThenable } from '@spillway/core/direct';
+import { type DirectClient, isThenable, shareFromZero } from '@spillway/core/direct';
 import type { QueueRule, Rule } from '@spillway/core/store';
 import type { Unreserved } from './contract.js';
 import type { Job } from './job.js';
@@ -159,4 +159,16 @@ export class DecisionReporter {
 function slowestOf(steps: readonly Step[]): QueueRule {
   const rules = steps.map(({ rule }) => rule as QueueRule);
   return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
+}
+
+/** A random number from 0 to 1. If the function gives another value or throws, the number is 0. */
+export function safeRandom(random: () => number, onError: (error: unknown) => void): () => number {
+  return () => {
+    try {
+      return shareFromZero('random', random() as unknown);
+    } catch (error) {
+      onError(error);
+      return 0;
+    }
+  };
 }

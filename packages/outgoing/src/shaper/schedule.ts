@@ -174,12 +174,16 @@ export class Schedule {
    */
   startUs({ id }: Cost, priority: number, ownUs: number): number {
     const waiting: Waiting[] = [...(this.classes.get(id)?.byAge ?? [])];
-    if (waiting.every((job) => job.priority >= priority)) return ownUs;
-    const newJob: Waiting = { priority, order: Infinity, deadlineUs: Infinity };
-    waiting.push(newJob);
+    const ahead = waiting.filter((job) => job.priority >= priority).length;
+    const [oldest] = waiting;
+    if (!oldest || ahead === waiting.length) return ownUs;
     const slotsUs = [...this.slots.timesOf(id)];
     if (!slotsUs.includes(ownUs)) slotsUs.push(ownUs);
     slotsUs.sort((one, other) => one - other);
+    // As in `nextJobOf`: all jobs behind the new one can move back by one slot.
+    if ((slotsUs.at(-1) as number) <= oldest.deadlineUs) return slotsUs[ahead] ?? ownUs;
+    const newJob: Waiting = { priority, order: Infinity, deadlineUs: Infinity };
+    waiting.push(newJob);
     for (const [index, slotUs] of slotsUs.entries()) {
       const job = nextJob(waiting, slotsUs.slice(index + 1).values(), undefined);
       if (job === newJob) return slotUs;

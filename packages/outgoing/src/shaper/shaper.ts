@@ -32,6 +32,7 @@ import {
   DecisionReporter,
   full,
   noAnswer,
+  safeRandom,
   unreservable,
   waitedTooLong,
   waitTooLong,
@@ -135,16 +136,20 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
     const config = readOptions(options, settings);
-    const { name, paces, maxConcurrent, random } = config;
+    const { name, paces, maxConcurrent } = config;
     const names = paces.map((pace) => pace.name);
     const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
+    const random = safeRandom(config.random, (error) =>
+      client.fault({ limiter: name, source: 'observer', error }),
+    );
     const pending = new PendingCalls();
     this.name = name;
     this.maxQueue = config.maxQueue;
     this.paces = new Paces(config, client);
-    this.permits = maxConcurrent === undefined ? undefined : makePermits(config, client, pending);
+    this.permits =
+      maxConcurrent === undefined ? undefined : makePermits({ ...config, random }, client, pending);
     this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
     this.wallTime = new WallTime(clock);

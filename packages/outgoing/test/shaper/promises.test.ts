@@ -1,6 +1,7 @@
 /** A shaper keeps its promise: a job that it accepted starts within `maxWait`, whatever its priority. */
 
-import type { Shaper } from '@spillway/outgoing';
+import type { Fault } from '@spillway/core';
+import { createShaper, type Shaper, type ShaperOptions } from '@spillway/outgoing';
 import { fakeTime, type Random, seeded } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { FOUR, pass, Starts, setUp, twoProcesses } from './set-up.js';
@@ -37,6 +38,34 @@ describe('a job of low priority', () => {
   });
 });
 
+describe('a function for random numbers', () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('mine');
+      },
+    ],
+    ['gives no number', () => Number.NaN],
+    ['gives less than 0', () => -5],
+    ['gives more than 1', () => 1e9],
+  ])('that %s is a fault, and no job waits longer', async (_, random) => {
+    const faults: Fault[] = [];
+    const pace: ShaperOptions = { name: 'calls', maxConcurrent: 1 };
+    const shaper = createShaper(pace, { random, onFault: (fault) => faults.push(fault) });
+    const started: string[] = [];
+    for (const name of ['a', 'b']) {
+      void shaper.schedule('acme', async () => {
+        started.push(name);
+        await pass(100);
+      });
+    }
+    await pass(1_000);
+    expect(started).toEqual(['a', 'b']);
+    expect(faults[0]).toMatchObject({ limiter: 'calls', source: 'observer' });
+  });
+});
+
 describe('waitOf', () => {
   it('tells the wait of a job of that priority', async () => {
     const { shaper, starts } = setUp();
@@ -45,6 +74,12 @@ describe('waitOf', () => {
     const waits = [3, 2, 1, 0, -1].map((priority) => shaper.waitOf('acme', { priority }));
     expect(await Promise.all(waits)).toEqual([250, 500, 750, 1250, 1250]);
     expect(await shaper.waitOf('acme')).toBe(1250);
+  });
+
+  it('tells the same however many jobs wait', async () => {
+    const { shaper, starts } = setUp({ limit: 100, maxWait: '1m', maxQueue: 5_000 });
+    starts.many(shaper, 3_000);
+    expect(await shaper.waitOf('acme', { priority: 1 })).toBe(10);
   });
 
   it('tells that nobody can be overtaken any more', async () => {

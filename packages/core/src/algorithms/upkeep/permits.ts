@@ -21,6 +21,9 @@ import { hasFailed, MAX_STEPS_PER_TURN, releaseOf } from './lost-releases.js';
  */
 const RESEND_CLAIMS_US = 5_000_000;
 
+/** The same for the release of a permit. Until it arrives, other requests lack the permit. */
+const RESEND_PERMITS_US = 20_000_000;
+
 /**
  * How long a limiter may take to end its claim. `idempotency()` takes at most 1 s. Without this timeout, a claim that a
  * custom limiter never ends would be renewed as long as this process lives.
@@ -146,7 +149,7 @@ class Permits implements Upkeep<Step> {
     const cycles = this.cyclesOf(step);
     const leaseUs = lengthOf(step);
     return getOrMake(cycles, leaseUs, () => {
-      const latestResendUs = cycles === this.claims ? RESEND_CLAIMS_US : Infinity;
+      const latestResendUs = cycles === this.claims ? RESEND_CLAIMS_US : RESEND_PERMITS_US;
       return new LeaseCycle(this.client, leaseUs, latestResendUs, this.track);
     });
   }
