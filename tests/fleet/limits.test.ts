@@ -63,7 +63,8 @@ describe.skipIf(redisProgram === null)('two processes that share a Redis', () =>
 
   it('admit together no more than burst + rate x time', async () => {
     const REDIS_URL = (await RedisServer.up()).url;
-    const options = { LIMIT: 100, WINDOW: '2s', REDIS_URL };
+    // With the default, a process that waits too long for Redis on a busy machine counts alone for a moment.
+    const options = { LIMIT: 100, WINDOW: '2s', REDIS_URL, ON_STORE_ERROR: 'deny' };
     const fleet = await Promise.all([startDemo(options), startDemo(options)]);
     const start = performance.now();
     const loads = await Promise.all(fleet.map(({ url }) => load(url, { seconds: 2 })));
