@@ -194,7 +194,7 @@ export class Spending<Usage> implements Spent<Usage> {
     return this.added === undefined ? atLeast : this.complete(sumOf(this.added, atLeast));
   }
 
-  /** A price function must not read undefined, so components that the usage leaves out become 0. */
+  /** A price function must not read undefined, so components that the usage leaves out become 0. Returns a copy. */
   private complete(usage: Usage): Usage {
     return sumOf(usage, this.reserved && timesOf(this.reserved.usage, 0));
   }

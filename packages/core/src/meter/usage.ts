@@ -34,7 +34,8 @@ function combined<Usage>(
 ): Usage {
   if (typeof one === 'number')
     return (other === undefined ? one : units(one, other as number)) as Usage;
-  const all: Record<string, number> = { ...(one as Numbers) };
+  // With the prototype, because a price may read a getter of the app's class.
+  const all: Record<string, number> = Object.assign(Object.create(Object.getPrototypeOf(one)), one);
   for (const [name, own] of Object.entries((other ?? {}) as Numbers))
     all[name] = units(all[name] ?? 0, own);
   return all as Usage;

@@ -188,6 +188,30 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
+  it('may be priced by a getter of the class of its usage', () => {
+    class Tokens {
+      constructor(
+        readonly input: number,
+        readonly output: number,
+      ) {}
+
+      get total(): number {
+        return this.input + this.output;
+      }
+    }
+    const usage = meter<Tokens>();
+    const cost = usage.cost((u) => u.total);
+    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+    const [added, settled] = [admit(), admit()];
+    usage.of(added).add(new Tokens(1, 2));
+    usage.of(added).add(new Tokens(3, 4));
+    usage.of(settled).settle(new Tokens(10, 20));
+    added.release({ status: 200 });
+    settled.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 10 + 30 });
+    expect(faults).toEqual([]);
+  });
+
   it.each([undefined, { input: 10, output: 10 }])(
     'costs what was said when it was said, though the object changes later; reserved: %o',
     (reserved) => {

@@ -181,7 +181,9 @@ export class Schedule {
     if (!slotsUs.includes(ownUs)) slotsUs.push(ownUs);
     slotsUs.sort((one, other) => one - other);
     // As in `nextJobOf`: all jobs behind the new one can move back by one slot.
-    if ((slotsUs.at(-1) as number) <= oldest.deadlineUs) return slotsUs[ahead] ?? ownUs;
+    const canAllWait = slotsUs.length > waiting.length;
+    if (canAllWait && (slotsUs.at(-1) as number) <= oldest.deadlineUs)
+      return slotsUs[ahead] as number;
     const newJob: Waiting = { priority, order: Infinity, deadlineUs: Infinity };
     waiting.push(newJob);
     for (const [index, slotUs] of slotsUs.entries()) {

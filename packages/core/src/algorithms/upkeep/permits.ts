@@ -21,7 +21,10 @@ import { hasFailed, MAX_STEPS_PER_TURN, releaseOf } from './lost-releases.js';
  */
 const RESEND_CLAIMS_US = 5_000_000;
 
-/** The same for the release of a permit. Until it arrives, other requests lack the permit. */
+/**
+ * If the release of a permit did not reach the store, it is sent again after this time to twice this time. Until it
+ * arrives, other requests lack the permit.
+ */
 const RESEND_PERMITS_US = 20_000_000;
 
 /**
