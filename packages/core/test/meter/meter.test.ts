@@ -190,10 +190,13 @@ describe('a request without a settlement', () => {
 
   it('may be priced by a getter of the class of its usage', () => {
     class Tokens {
-      constructor(
-        readonly input: number,
-        readonly output: number,
-      ) {}
+      readonly input: number;
+      readonly output: number;
+
+      constructor(input: number, output: number) {
+        this.input = input;
+        this.output = output;
+      }
 
       get total(): number {
         return this.input + this.output;
