@@ -138,11 +138,14 @@ class Link implements ControlLink {
     }
   }
 
-  /** Returns a key's live limits without validation, because {@link changed} validates them. */
+  /** Returns a key's live limits. Their numbers are validated where they change a rule. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       const limits = this.control.limitsOf?.(limiter, key) ?? undefined;
       checkAtOnce('limitsOf', limits);
+      if (limits !== undefined && typeof limits !== 'object') {
+        throw mustBe('limits', 'an object', limits);
+      }
       return limits;
     } catch (error) {
       this.reportFault(limiter, error);

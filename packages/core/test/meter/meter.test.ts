@@ -215,6 +215,30 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
+  it('counts a component that the class of a usage computes, without running its setters', () => {
+    class Tokens {
+      readonly input: number;
+
+      constructor(input: number) {
+        this.input = input;
+      }
+
+      get total(): number {
+        return this.input * 2;
+      }
+    }
+    const usage = meter<{ total: number }>({ reserve: () => ({ total: 100 }) });
+    const cost = usage.cost(({ total }) => total);
+    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+    const [added, settled] = [admit(), admit()];
+    for (let i = 0; i < 3; i += 1) usage.of(added).add(new Tokens(60));
+    expect(usage.of(settled).settle(new Tokens(10))).toBe(true);
+    added.release({ status: 200 });
+    settled.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 360 + 20 });
+    expect(faults).toEqual([]);
+  });
+
   it.each([undefined, { input: 10, output: 10 }])(
     'costs what was said when it was said, though the object changes later; reserved: %o',
     (reserved) => {

@@ -1,6 +1,6 @@
 /** A shaper whose pace is changed by live settings, and keys that are blocked. */
 
-import { type Logger, memoryControl } from '@spillway/core';
+import { type LiveLimits, type Logger, memoryControl } from '@spillway/core';
 import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import type { OnePaceOptions } from '@spillway/outgoing';
@@ -175,14 +175,16 @@ describe('a live factor and a pace of one key', () => {
     expect(await shaper.reserve('acme')).toMatchObject({ allowed: true });
   });
 
-  it('that make no pace are told once, and it stays as declared', async () => {
+  it.each([
+    ['no pace', { limit: 0 }],
+    ['text', 'much'],
+  ])('that are %s are told once, and it stays as declared', async (_, limits) => {
     const lines: string[] = [];
     const logger = { warn: (line: string) => void lines.push(line), info: () => undefined };
-    const limits = { limit: 0 };
     const control = liveControl({
       settingsOf: () => undefined,
       overrideOf: () => undefined,
-      limitsOf: () => limits,
+      limitsOf: () => limits as LiveLimits,
     });
     const { shaper, starts } = setUp({}, { control, logger });
     starts.many(shaper, 3);
