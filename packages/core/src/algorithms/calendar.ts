@@ -370,10 +370,6 @@ class CalendarShelf
     return calendarAnswer(state, nowUs, allowed);
   }
 
-  expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
-    return endUs;
-  }
-
   private keep(
     ask: Ask<CalendarRule>,
     stored: CalendarEntry | undefined,

@@ -187,10 +187,6 @@ class ClaimShelf
     return answer;
   }
 
-  expiresAtUs(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
-    return endsUs;
-  }
-
   private storeClaim(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
     if (state === 'free') this.delete(ask);
     else this.set(ask, { state, owner, endsUs, note, expiresUs: endsUs });

@@ -361,10 +361,6 @@ class DistinctShelf
     return distinctAnswer(state, nowUs, allowed);
   }
 
-  expiresAtUs({ windowUs }: DistinctRule, { lastUs }: LogAnswer): number {
-    return lastUs + windowUs;
-  }
-
   protected override evicted({ items }: DistinctEntry): void {
     this.characters -= items.length;
   }

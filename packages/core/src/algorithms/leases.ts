@@ -212,10 +212,6 @@ class LeaseShelf
     return { allowed, nowUs, used: size + beside.used, critical };
   }
 
-  expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
-    return nowUs + leaseUs;
-  }
-
   protected override evicted({ held }: LeasesEntry): void {
     this.kept -= held.size;
   }

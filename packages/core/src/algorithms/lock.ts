@@ -310,10 +310,6 @@ class LockShelf extends KeyedShelf<LockRule, LockEntry> implements Shelf<LockRul
     return lockAnswer(state, nowUs, allowed);
   }
 
-  expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
-    return Math.max(endUs, untilUs + forgetUs);
-  }
-
   private keep(ask: Ask<LockRule>, stored: LockEntry | undefined, state: LockState): void {
     if (ask.op === 'reset') {
       this.delete(ask);

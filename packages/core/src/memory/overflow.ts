@@ -36,13 +36,13 @@ export class Overflow {
    * back, so a `put` of units answers false. A `reset` always answers true.
    *
    * @param isShared whether the step was applied to a shared count
-   * @param restsUs when that count expires
    */
-  noted(step: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
+  noted(step: Step, answer: Answer, isShared: boolean): Answer {
     if (keepingShared(step) !== step) return { ...answer, allowed: step.op === 'reset' };
     if (!isShared || !needsRoom(step)) return answer;
     this.uses += 1;
-    this.untilUs = Math.max(this.untilUs, restsUs);
+    const { rule } = step;
+    this.untilUs = Math.max(this.untilUs, answer.nowUs + rule.logic.expiresAfterUs(rule));
     return answer;
   }
 }
