@@ -18,7 +18,6 @@ import type {
   CalendarWindow,
   FaultSink,
   Machine,
-  Shelf,
   ShelfStep,
 } from '../contract/rule.js';
 import {
@@ -345,10 +344,7 @@ type CalendarEntry = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven
 
 const UNUSED: CalendarEntry = { startUs: 0, expiresUs: 0, current: 0 };
 
-class CalendarShelf
-  extends KeyedShelf<CalendarRule, CalendarEntry>
-  implements Shelf<CalendarRule, CalendarEntry>
-{
+class CalendarShelf extends KeyedShelf<CalendarRule, CalendarEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
 

@@ -11,7 +11,7 @@ import { SpillwayError, show } from '../base/errors.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { ClaimsAnswer, ClaimsRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
+import type { ClaimsAnswer, ClaimsRule, Machine, ShelfStep } from '../contract/rule.js';
 import { MAX_LEASE_US } from './leases.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
@@ -174,10 +174,7 @@ type ClaimEntry = ClaimState & Expiring;
 /** A longer name is stored as two fingerprints: with one, a request could get the response of another. */
 const LONGEST_NAME = 128;
 
-class ClaimShelf
-  extends KeyedShelf<ClaimsRule, ClaimEntry>
-  implements Shelf<ClaimsRule, ClaimEntry>
-{
+class ClaimShelf extends KeyedShelf<ClaimsRule, ClaimEntry> {
   readonly alone = true;
   private seeds: readonly [Fingerprint, Fingerprint] | undefined;
 

@@ -18,7 +18,6 @@ import type {
   DistinctRule,
   LogAnswer,
   Machine,
-  Shelf,
   ShelfStep,
 } from '../contract/rule.js';
 import { ratePolicy } from './decide.js';
@@ -338,10 +337,7 @@ interface DistinctEntry extends Expiring {
   items: string;
 }
 
-class DistinctShelf
-  extends KeyedShelf<DistinctRule, DistinctEntry>
-  implements Shelf<DistinctRule, DistinctEntry>
-{
+class DistinctShelf extends KeyedShelf<DistinctRule, DistinctEntry> {
   override readonly grows = true;
   private characters = 0;
   private readonly working = noItems();

@@ -7,7 +7,7 @@
 
 import type { Ask, Lease } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LeasesAnswer, LeasesRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
+import type { LeasesAnswer, LeasesRule, Machine, ShelfStep } from '../contract/rule.js';
 import { partOf } from './decide.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { isWritten, type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
@@ -173,10 +173,7 @@ type LeasesEntry = LeasesState & Expiring;
 
 const NOBODY = { used: 0, critical: 0 };
 
-class LeaseShelf
-  extends KeyedShelf<LeasesRule, LeasesEntry>
-  implements Shelf<LeasesRule, LeasesEntry>
-{
+class LeaseShelf extends KeyedShelf<LeasesRule, LeasesEntry> {
   private kept = 0;
 
   override get size(): number {

@@ -10,7 +10,7 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LockAnswer, LockRule, Machine, Penalty, Shelf, ShelfStep } from '../contract/rule.js';
+import type { LockAnswer, LockRule, Machine, Penalty, ShelfStep } from '../contract/rule.js';
 import { measureWindowed, partOf, ratePolicy } from './decide.js';
 import { refund } from './receipt.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
@@ -289,7 +289,7 @@ type LockEntry = LockState & Expiring;
 
 const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 
-class LockShelf extends KeyedShelf<LockRule, LockEntry> implements Shelf<LockRule, LockEntry> {
+class LockShelf extends KeyedShelf<LockRule, LockEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedLock();
 
