@@ -100,7 +100,6 @@ function stepLeases(
   beside: LeasesView,
 ): boolean {
   if (op === 'reset') {
-    state.held.clear();
     resetState(state);
     return true;
   }
@@ -164,6 +163,7 @@ function holdLease(state: LeasesState, lease: Lease, expiresUs: number): void {
 }
 
 function resetState(state: LeasesState): void {
+  state.held.clear();
   state.critical = 0;
   state.minEndUs = Infinity;
   state.maxEndUs = 0;
@@ -245,10 +245,7 @@ function leasesOf(text: string): LeasesState {
     const expiresUs = wholeNumber(end);
     if (typeof id !== 'string' || (mark !== 0 && mark !== 1)) throw unknownFormat();
     if (state.held.has(id)) throw unknownFormat();
-    state.held.set(id, { expiresUs, critical: mark === 1 });
-    state.critical += mark;
-    state.minEndUs = Math.min(state.minEndUs, expiresUs);
-    state.maxEndUs = Math.max(state.maxEndUs, expiresUs);
+    holdLease(state, { id, critical: mark === 1 }, expiresUs);
   }
   return state;
 }

@@ -257,12 +257,9 @@ function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: 
   }
   const units = givenBack(cost, receipt);
   if (units === 0) return false;
-  const refill = mulDiv(units, rule.period, rule.den);
-  const borrows = state.num < refill.rest;
-  const us = state.us - refill.whole - (borrows ? 1 : 0);
-  const num = state.num - refill.rest + (borrows ? rule.den : 0);
-  if (us < nowUs) setTo(state, nowUs, 0);
-  else setTo(state, us, num);
+  const { atUs, num } = restOfBucket(rule, receipt, units);
+  if (atUs < nowUs) setTo(state, nowUs, 0);
+  else setTo(state, atUs, num);
   if (state.pauseUs > nowUs) raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
   state.dirty = true;
   return true;

@@ -48,8 +48,6 @@ export interface BucketNumbers extends Tolerance {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  readonly tolUs: number;
-  readonly tolNum: number;
 }
 
 /**
