@@ -4,26 +4,8 @@ import { helpFor, mustBe } from '../base/errors.js';
 import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, type Logger } from '../base/host.js';
 import { RecentSubjects, warn } from '../base/log.js';
-import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { NoticeCode, Validate } from '../contract/observer.js';
-
-const CODES: NamesOf<{ readonly [Code in NoticeCode]: unknown }> = {
-  SPW_ADDRESS_UNKNOWN: 1,
-  SPW_CIDR_INVALID: 1,
-  SPW_COUNTED_TWICE: 1,
-  SPW_FORWARDED_UNTRUSTED: 1,
-  SPW_GUARD_UNUSED: 1,
-  SPW_KEY_CONSTANT: 1,
-  SPW_KEY_MISREAD: 1,
-  SPW_KEY_RAW_ADDRESS: 1,
-  SPW_MADE_IN_HANDLER: 1,
-  SPW_REGISTERED_TWICE: 1,
-  SPW_SHADOW_IN_PRODUCTION: 1,
-  SPW_STORE_MISSING: 1,
-  SPW_TRUST_PROXY_INVALID: 1,
-  SPW_TRUST_PROXY_UNSAFE: 1,
-  SPW_WINDOW_SHORT: 1,
-};
+import { checkNames } from '../base/option-names.js';
+import { NOTICE_CODES, type NoticeCode, type Validate } from '../contract/observer.js';
 
 interface NoticesOptions {
   readonly logger?: Logger | false | undefined;
@@ -82,6 +64,6 @@ export function checkValidate(validate: unknown): void {
       validate,
     );
   }
-  checkNames('validate', validate, CODES);
+  checkNames('validate', validate, NOTICE_CODES);
   for (const [code, value] of Object.entries(validate)) checkFlag(`validate.${code}`, value);
 }
