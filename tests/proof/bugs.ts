@@ -505,7 +505,7 @@ const resilience: readonly Bug[] = [
   bug(
     'no call has a deadline',
     `${STORES}/calls.ts`,
-    ['background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs)', 'Infinity'],
+    ['background ? Infinity : nowUs + timeoutOf(steps.length, timeoutUs)', 'Infinity'],
     'express-rate-limit/rate-limit-redis#71',
   ),
   {

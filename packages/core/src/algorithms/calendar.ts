@@ -76,35 +76,29 @@ export function calendar<Raw = unknown>(
   checkOptions(options, 'calendar()', NAMES);
   const { timeZone, on } = options;
   if (typeof period !== 'function') {
-    return new Window(zoneCalendar(period, timeZone ?? 'UTC', on ?? 1), undefined);
+    return windowBy(zoneCalendar(period, timeZone ?? 'UTC', on ?? 1), undefined);
   }
   if (timeZone !== undefined || on !== undefined) {
     throw mustBe('options', 'left out beside a function', options);
   }
-  return new Window(calendarNamed(BILLING), period);
+  return windowBy(calendarNamed(BILLING), period);
 }
 
-type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
-
-class Window<Raw> implements CalendarWindow<Raw> {
-  readonly calendar: CalendarWindow['calendar'];
-  readonly periodOf: CalendarWindow<Raw>['periodOf'];
-
-  constructor(own: CalendarWindow['calendar'], periodOf: CalendarWindow<Raw>['periodOf']) {
-    this.calendar = own;
+function windowBy<Raw>(
+  own: Calendar,
+  periodOf: CalendarWindow<Raw>['periodOf'],
+): CalendarWindow<Raw> {
+  return {
+    calendar: own,
     // Null, because undefined would mean that the app's function failed.
-    this.periodOf = periodOf && ((request) => orElse(periodOf(request), null as never));
-  }
-
-  makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {
-    const beside = algorithm ?? burst ?? anchor;
-    if (beside === undefined) return { ...makeCalendarRule(limit, this.calendar), logic: machine };
-    throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', beside);
-  }
-
-  toString(): string {
-    return this.calendar.name;
-  }
+    periodOf: periodOf && ((request) => orElse(periodOf(request), null as never)),
+    makeRule({ limit, algorithm, burst, anchor }) {
+      const beside = algorithm ?? burst ?? anchor;
+      if (beside === undefined) return { ...makeCalendarRule(limit, own), logic: machine };
+      throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', beside);
+    },
+    toString: () => own.name,
+  };
 }
 
 /** Reading NODE_ENV for each step would take longer than the step, so it is read once per `notices`. */

@@ -57,41 +57,30 @@ export function lockFor(durations: readonly Duration[], options: LockOptions = {
   }
   // Unlike `map`, this also checks holes.
   const locksUs = Array.from(durations, (each) => microseconds('a duration of lockFor()', each));
-  return new Lock(locksUs, microseconds('forget', options.forget ?? '1d'));
+  const forgetUs = microseconds('forget', options.forget ?? '1d');
+  return { makeRule: (limit) => lockRuleFrom(limit, locksUs, forgetUs) };
 }
 
 function microseconds(option: string, value: unknown): number {
   return durationBetween(option, value, '1ms', '400d');
 }
 
-class Lock implements Penalty {
-  private readonly locksUs: readonly number[];
-  private readonly forgetUs: number;
-
-  constructor(locksUs: readonly number[], forgetUs: number) {
-    this.locksUs = locksUs;
-    this.forgetUs = forgetUs;
+function lockRuleFrom(
+  options: Parameters<Penalty['makeRule']>[0],
+  locksUs: readonly number[],
+  forgetUs: number,
+): LockRule {
+  const { limit, window, algorithm, anchor, burst, overage } = options;
+  // A bucket refills all the time, so it would hardly ever lock. Aligned windows would free all keys at once.
+  if (algorithm !== undefined && algorithm.name !== 'fixed-window') {
+    throw mustBe('algorithm', 'fixedWindow or left out beside penalty', algorithm.name);
   }
-
-  makeRule(options: Parameters<Penalty['makeRule']>[0]): LockRule {
-    const { limit, window, algorithm, anchor, burst, overage } = options;
-    // A bucket refills all the time, so it would hardly ever lock. Aligned windows would free all keys at the same
-    // instant.
-    if (algorithm !== undefined && algorithm.name !== 'fixed-window') {
-      throw mustBe('algorithm', 'fixedWindow or left out beside penalty', algorithm.name);
-    }
-    if (anchor !== undefined && anchor !== 'first-request') {
-      throw mustBe('anchor', "'first-request' or left out beside penalty", anchor);
-    }
-    const beside = burst ?? overage;
-    if (beside !== undefined) throw mustBe('burst and overage', 'left out beside penalty', beside);
-    return makeLockRule(
-      limit,
-      windowToMicroseconds(window as Duration),
-      this.locksUs,
-      this.forgetUs,
-    );
+  if (anchor !== undefined && anchor !== 'first-request') {
+    throw mustBe('anchor', "'first-request' or left out beside penalty", anchor);
   }
+  const beside = burst ?? overage;
+  if (beside !== undefined) throw mustBe('burst and overage', 'left out beside penalty', beside);
+  return makeLockRule(limit, windowToMicroseconds(window as Duration), locksUs, forgetUs);
 }
 
 /** A process caches a rejection at most this long, because another process may end the lock by a refund or reset. */

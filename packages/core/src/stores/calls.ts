@@ -161,47 +161,34 @@ const SHARED_US = 1_000;
  * charge a call that timed out; such a charge is not refunded.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
-  return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);
-}
-
-class DeadlineStore implements Store {
-  readonly sync = false;
-  private readonly store: Store;
-  private readonly timeoutUs: number;
-  private readonly clock: Clock;
-  /** Whether calls share timers. False on hosts where a timer ends with the request that set it. */
-  private readonly shares = !endsTimersWithRequests();
-  private last: Waiting | undefined;
-
-  constructor(store: Store, timeoutUs: number, clock: Clock) {
-    this.store = store;
-    this.timeoutUs = timeoutUs;
-    this.clock = clock;
-  }
-
-  apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
-    const { background, deadlineUs: latestUs = Infinity } = options ?? {};
-    const nowUs = this.clock.nowUs();
-    const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
-    const untilUs = Math.min(ownUs, latestUs);
-    // The store gets no deadline for steps that end a request, such as releases: a late release is better than a permit
-    // that is held until its lease expires.
-    const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
-    const answers = this.store.apply(steps, { deadlineUs, background });
-    if (!isLater(answers) || untilUs === Infinity) return answers;
-    const waiting = background
-      ? new Waiting(untilUs, nowUs, afterIdly)
-      : this.waitingUntil(untilUs, nowUs);
-    return waiting.awaitAnswers(Promise.resolve(answers)); // the store may return any thenable
-  }
-
-  private waitingUntil(untilUs: number, nowUs: number): Waiting {
-    const { last } = this;
+  if (store.sync) return store;
+  /** False on hosts where a timer ends with the request that set it. */
+  const sharesTimers = !endsTimersWithRequests();
+  let last: Waiting | undefined;
+  const waitingUntil = (untilUs: number, nowUs: number): Waiting => {
     const lateUs = last?.isOpen ? last.endsUs - untilUs : -1;
-    if (last && this.shares && lateUs >= 0 && lateUs <= SHARED_US) return last;
-    this.last = new Waiting(untilUs, nowUs, after);
-    return this.last;
-  }
+    if (last && sharesTimers && lateUs >= 0 && lateUs <= SHARED_US) return last;
+    last = new Waiting(untilUs, nowUs, after);
+    return last;
+  };
+  return {
+    sync: false,
+    apply(steps, options) {
+      const { background, deadlineUs: latestUs = Infinity } = options ?? {};
+      const nowUs = clock.nowUs();
+      const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, timeoutUs);
+      const untilUs = Math.min(ownUs, latestUs);
+      // The store gets no deadline for steps that end a request, such as releases: a late release is better than a
+      // permit that is held until its lease expires.
+      const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
+      const answers = store.apply(steps, { deadlineUs, background });
+      if (!isLater(answers) || untilUs === Infinity) return answers;
+      const waiting = background
+        ? new Waiting(untilUs, nowUs, afterIdly)
+        : waitingUntil(untilUs, nowUs);
+      return waiting.awaitAnswers(Promise.resolve(answers)); // the store may return any thenable
+    },
+  };
 }
 
 class Waiting {
