@@ -36,7 +36,6 @@ export const bucketMachine: Machine = {
   measure: measureBucket,
   receipt: receiptOfBucket,
   rest: restOfBucket,
-  merges: true,
   shelf: () => new BucketShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,

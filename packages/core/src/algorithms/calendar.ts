@@ -137,7 +137,6 @@ const MAX_BILLING_PERIOD_MS = 34_560_000_000;
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
-  capacity: ({ limit }: CalendarRule) => limit,
   // Reduces the limit, because a period of the calendar can't be extended like other windows.
   share: (rule: CalendarRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   soften: (rule: CalendarRule) => ({ ...rule, limit: MOST_COUNTED }),
@@ -157,7 +156,6 @@ export const calendarMachine: Machine = {
     const ended = `period "${period.label}" of limiter "${limiter}" has ended: the next goes on without a new one`;
     sink.fault({ limiter, source: 'period', error: new RangeError(ended) });
   },
-  merges: true,
   shelf: () => new CalendarShelf(),
   denials: {
     // Rejections in billing periods are not cached, because a renewal may begin another period at any moment.

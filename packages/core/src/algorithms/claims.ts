@@ -21,7 +21,6 @@ export const claimsMachine: Machine = {
   upkeep: permitUpkeep,
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
-  capacity: () => 1,
   share: (rule) => rule,
   policy: (name) => ({
     name,
@@ -39,7 +38,7 @@ export const claimsMachine: Machine = {
   expiresAfterUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
-  merges: false,
+  hasIds: true,
   failsClosed: true,
   checkStep: checkClaim,
   codeOf: ({ code }, { id }) => `${code}:${encodeText(id)}`,

@@ -87,7 +87,6 @@ export const distinctMachine: Machine = {
   expiresAfterUs: ({ windowUs }: DistinctRule) => windowUs,
   measure: measureDistinct,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
-  merges: true,
   join({ items = [] }, other) {
     const all = [...new Set([...items, ...(other.items ?? [])])];
     return { cost: all.length, items: all };

@@ -17,7 +17,6 @@ export const leasesMachine: Machine = {
   upkeep: permitUpkeep,
   same: (rule: LeasesRule, other: LeasesRule) =>
     rule.open === other.open && rule.leaseUs === other.leaseUs,
-  capacity: ({ limit }: LeasesRule) => limit,
   share(rule: LeasesRule, share): LeasesRule {
     const open = Math.min(rule.open, partOf(rule.open, share));
     return { ...rule, limit: partOf(rule.limit, share), open };
@@ -38,7 +37,7 @@ export const leasesMachine: Machine = {
   expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
-  merges: false,
+  hasIds: true,
   shelf: () => new LeaseShelf(),
 };
 

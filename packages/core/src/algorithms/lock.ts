@@ -58,7 +58,7 @@ export function lockFor(durations: readonly Duration[], options: LockOptions = {
   // Unlike `map`, this also checks holes.
   const locksUs = Array.from(durations, (each) => microseconds('a duration of lockFor()', each));
   const forgetUs = microseconds('forget', options.forget ?? '1d');
-  return { makeRule: (limit) => lockRuleFrom(limit, locksUs, forgetUs) };
+  return { makeRule: (numbers) => lockRuleFrom(numbers, locksUs, forgetUs) };
 }
 
 function microseconds(option: string, value: unknown): number {
@@ -91,7 +91,6 @@ export const lockMachine: Machine = {
     rule.windowUs === other.windowUs &&
     rule.forgetUs === other.forgetUs &&
     `${rule.locksUs}` === `${other.locksUs}`,
-  capacity: ({ limit }: LockRule) => limit,
   // Reduces the limit. A longer window would not help, because the whole limit is available again after each lock.
   share: (rule: LockRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   policy: (name, rule: LockRule) => ratePolicy(name, rule),
@@ -105,7 +104,6 @@ export const lockMachine: Machine = {
   measure: measureLock,
   receipt: ({ endUs }: LockAnswer, units) => ({ atUs: endUs, num: 0, units }),
   heldUs: ({ nowUs, untilUs }: LockAnswer) => Math.max(0, untilUs - nowUs),
-  merges: true,
   shelf: () => new LockShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) =>

@@ -58,7 +58,6 @@ export const queueMachine: Machine = {
   rest: restOfBucket,
   startTogether,
   // Rejections are not cached: a `put` of the last slot may end a rejection at any moment.
-  merges: true,
   shelf: () => new QueueShelf(),
 };
 

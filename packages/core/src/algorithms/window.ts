@@ -15,7 +15,6 @@ import { numbersOf, type TextForm } from './stored-count.js';
 export const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
     rule.windowUs === other.windowUs && rule.kind === other.kind,
-  capacity: ({ limit }: WindowRule) => limit,
   share: ({ limit, windowUs, kind }: WindowRule, share) =>
     makeWindowRule(limit, Math.ceil(windowUs / share), kind),
   soften: (rule: WindowRule) => ({ ...rule, limit: MOST_COUNTED }),
@@ -28,7 +27,6 @@ export const windowMachine: Machine = {
   expiresAfterUs: ({ windowUs }: WindowRule) => 2 * windowUs,
   measure: measureWindow,
   receipt: ({ startUs }: WindowAnswer, units) => ({ atUs: startUs, num: 0, units }),
-  merges: true,
   shelf: () => new WindowShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,

@@ -395,7 +395,8 @@ export interface Shelf<Rule, Count = unknown> {
  */
 export interface Machine {
   same(rule: Rule, other: Rule): boolean;
-  capacity(rule: Rule): number;
+  /** Omitted if it is the limit. */
+  capacity?(rule: Rule): number;
   share(rule: Rule, share: number): Rule;
   soften?(rule: Rule): Rule;
   /**
@@ -419,8 +420,8 @@ export interface Machine {
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,
   ): readonly S[];
-  /** Whether two steps on one count are merged into one. False for permits and claims, which have ids. */
-  readonly merges: boolean;
+  /** True for permits and claims. Two steps on one count are then not merged into one. */
+  readonly hasIds?: true;
   shelf(): Shelf<Rule>;
   /**
    * True if the algorithm has no fallback counter. If the store can't answer a step, the step then passes only if it is
@@ -535,7 +536,7 @@ export function softRule(rule: Rule): Rule | undefined {
  * already count.
  */
 export function capacityOf(rule: Rule): number {
-  return rule.logic.capacity(rule);
+  return rule.logic.capacity?.(rule) ?? rule.limit;
 }
 
 /**

@@ -50,7 +50,7 @@ export class Overflow {
 /** A `put` or `reset` on a shared count becomes a `look`: another key may have charged. Permits have ids. */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
-  const gives = op === 'reset' || (op === 'put' && rule.logic.merges);
+  const gives = op === 'reset' || (op === 'put' && !rule.logic.hasIds);
   return gives ? { ...step, op: 'look' } : step;
 }
 

@@ -22,7 +22,6 @@ import { isAhead, stepLog } from './log-step.js';
 
 export const logMachine: Machine = {
   same: (rule: LogRule, other: LogRule) => rule.windowUs === other.windowUs,
-  capacity: ({ limit }: LogRule) => limit,
   share: ({ limit, windowUs }: LogRule, share) => makeLogRule(limit, Math.ceil(windowUs / share)),
   policy: (name, rule: LogRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: LogRule) => ({
@@ -33,7 +32,6 @@ export const logMachine: Machine = {
   expiresAfterUs: ({ windowUs }: LogRule) => windowUs,
   measure: measureLog,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
-  merges: true,
   shelf: () => new LogShelf(),
   denials: {
     holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
