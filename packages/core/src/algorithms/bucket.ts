@@ -39,7 +39,6 @@ export const bucketMachine: Machine = {
   shelf: () => new BucketShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    covers: (cost, kept) => cost >= kept,
     write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
       numbers[at] = tatUs;
       numbers[at + 1] = tatNum;

@@ -161,7 +161,6 @@ export const calendarMachine: Machine = {
     // Rejections in billing periods are not cached, because a renewal may begin another period at any moment.
     holdsMs: ({ calendar }: CalendarRule, { retryAfterMs }) =>
       calendar.name === BILLING ? 0 : retryAfterMs,
-    covers: (cost, kept) => cost >= kept,
     write({ startUs, endUs, current }: CalendarAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = endUs;

@@ -108,7 +108,6 @@ export const lockMachine: Machine = {
   denials: {
     holdsMs: (_, { retryAfterMs }) =>
       retryAfterMs < Infinity ? Math.min(retryAfterMs, CACHED_MS) : 0,
-    covers: (cost, kept) => cost >= kept,
     write({ endUs, current, untilUs }: LockAnswer, numbers, at) {
       numbers[at] = endUs;
       numbers[at + 1] = current;

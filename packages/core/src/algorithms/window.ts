@@ -30,7 +30,6 @@ export const windowMachine: Machine = {
   shelf: () => new WindowShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    covers: (cost, kept) => cost >= kept,
     write({ startUs, current, previous }: WindowAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = current;

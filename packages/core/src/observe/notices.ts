@@ -29,7 +29,12 @@ export class Notices {
 
   /** Counts an occurrence, and returns the number so far; 0 without a logger. Some mistakes show only by repetition. */
   count(code: NoticeCode, of: string): number {
-    return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
+    if (!this.logger) return 0;
+    const times = getOrMake(known, this.logger, () => new RecentSubjects<number>());
+    const reason = `${code} ${of}`;
+    const count = (times.get(reason) ?? 0) + 1;
+    times.set(reason, count);
+    return count;
   }
 
   /**
@@ -47,13 +52,6 @@ export class Notices {
 
 /** Occurrences are counted by logger and not by guard, because an app may create a guard per request. */
 const known = new WeakMap<Logger, RecentSubjects<number>>();
-
-function countIn(logger: Logger, reason: string): number {
-  const times = getOrMake(known, logger, () => new RecentSubjects<number>());
-  const count = (times.get(reason) ?? 0) + 1;
-  times.set(reason, count);
-  return count;
-}
 
 export function checkValidate(validate: unknown): void {
   if (validate === undefined || typeof validate === 'boolean') return;

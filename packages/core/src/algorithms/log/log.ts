@@ -40,8 +40,8 @@ export const logMachine: Machine = {
       // The store's answer changes when the log becomes empty, even for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
-    /** For one cost only, because the cost decides which entry must expire before a retry passes. */
-    covers: (cost, kept) => cost === kept,
+    // The cost decides which entry must expire before a retry passes.
+    isOfOneCost: true,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;
       numbers[at + 1] = freesUs;
