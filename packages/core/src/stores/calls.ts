@@ -17,7 +17,7 @@ import {
 } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import type { Answer, ClaimsAnswer } from '../contract/rule.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Step, Store } from '../contract/store.js';
 import type { AskOptions } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
@@ -53,22 +53,9 @@ export class Calls implements ProbeSender {
     then: (answers: Answers) => Eventually<Value>,
     options?: AskOptions,
     failed: (error: unknown) => Eventually<Value> = rethrow,
+    isCounted: boolean = !options?.background && steps.length > 0,
   ): Eventually<Value> {
-    const counts = !options?.background && steps.length > 0;
-    return this.call(steps, then, options, failed, counts ? this.breaker : undefined);
-  }
-
-  sendProbe(step: Step): Eventually<Answers> {
-    return this.call([step], (answers) => answers, undefined, rethrow, undefined);
-  }
-
-  private call<Value>(
-    steps: readonly Step[],
-    then: (answers: Answers) => Eventually<Value>,
-    options: ApplyOptions | undefined,
-    failed: (error: unknown) => Eventually<Value>,
-    breaker: CircuitBreaker | undefined,
-  ): Eventually<Value> {
+    const breaker = isCounted ? this.breaker : undefined;
     const askedUs = breaker ? breaker.clock.nowUs() : 0;
     const turn = breaker ? breaker.turns.now : 0;
     const startUs = this.observer ? systemClock.nowUs() : 0;
@@ -97,6 +84,10 @@ export class Calls implements ProbeSender {
     return isLater(answers)
       ? Promise.resolve(answers).then(takeAnswers, failCall)
       : takeAnswers(answers);
+  }
+
+  sendProbe(step: Step): Eventually<Answers> {
+    return this.callStore([step], (answers) => answers, undefined, rethrow, false);
   }
 
   private observeCall(startUs: number, outcome: string): void {
