@@ -146,7 +146,6 @@ export const calendarMachine: Machine = {
     algorithm: `calendar:${calendar.name}`,
     limit,
   }),
-  described: ({ limit, calendar }: CalendarRule) => `${limit} per ${calendar.name}`,
   expiresAfterUs: ({ calendar }: CalendarRule) =>
     calendar.name === BILLING ? MAX_BILLING_PERIOD_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,

@@ -42,8 +42,6 @@ export const claimsMachine: Machine = {
   failsClosed: true,
   checkStep: checkClaim,
   codeOf: ({ code }, { id }) => `${code}:${encodeText(id)}`,
-  described: ({ leaseUs, keepUs }: ClaimsRule) =>
-    `claims under leases of ${leaseUs / 1000} ms, kept for ${keepUs / 1000} ms`,
   shelf: () => new ClaimShelf(),
   // Rejections are not cached: the owner may release its claim at any moment.
 };

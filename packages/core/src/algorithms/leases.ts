@@ -32,8 +32,6 @@ export const leasesMachine: Machine = {
     const reserved = open === limit ? {} : { open };
     return { algorithm: 'concurrency', limit, ...reserved, leaseMs: leaseUs / 1000 };
   },
-  described: ({ limit, open, leaseUs }: LeasesRule) =>
-    `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
   expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),

@@ -456,7 +456,6 @@ export interface Machine {
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   codeOf?(rule: Rule, claim: Claim): string;
-  described?(rule: Rule): string;
   /** How rejections are cached. Omitted if the algorithm's rejections must not be cached. */
   readonly denials?: DenialMemory;
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
