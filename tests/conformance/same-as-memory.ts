@@ -158,7 +158,7 @@ class Pair {
     for (const [i, step] of steps.entries()) {
       const answer = answers[i] as Answer;
       const granted = step.op === 'take' && answer.allowed && !refused;
-      if (!granted || !step.rule.logic.merges) continue;
+      if (!granted || step.rule.logic.hasIds) continue;
       this.grants.push({ ...step, receipt: receiptFrom(step.rule, answer, step.cost) });
     }
   }

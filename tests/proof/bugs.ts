@@ -491,8 +491,8 @@ const resilience: readonly Bug[] = [
     'askedUs + Math.min(Math.round(holdsMs * 1000) + 300_000, this.longestUs)',
   ]),
   bug('a cached rejection rejects cheaper requests', `${STORES}/denial-cache.ts`, [
-    'denials.covers(step.cost, numbers[at + 2] as number)',
-    'true',
+    'denials.isOfOneCost ? step.cost !== cost : step.cost < cost',
+    'step.cost < 0',
   ]),
   bug('a refund leaves the cached rejection', `${STORES}/denial-cache.ts`, [
     '  forgetDenials(step: Step): void {',
@@ -505,7 +505,7 @@ const resilience: readonly Bug[] = [
   bug(
     'no call has a deadline',
     `${STORES}/calls.ts`,
-    ['background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs)', 'Infinity'],
+    ['background ? Infinity : nowUs + timeoutOf(steps.length, timeoutUs)', 'Infinity'],
     'express-rate-limit/rate-limit-redis#71',
   ),
   {

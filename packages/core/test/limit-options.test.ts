@@ -114,7 +114,7 @@ describe('a wrong option is told at construction, with its name, its value and a
     createLimiter(daily, { store });
     const soft = () => createLimiter({ ...daily, overage: 'allow' }, { store });
     expect(codeOf(soft).message).toContain(
-      '12 per day@UTC in this store, not 12 per day@UTC with overage:',
+      'calendar:day@UTC (limit 12) in this store, not calendar:day@UTC (limit 12) with overage:',
     );
   });
 

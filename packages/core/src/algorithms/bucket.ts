@@ -36,11 +36,9 @@ export const bucketMachine: Machine = {
   measure: measureBucket,
   receipt: receiptOfBucket,
   rest: restOfBucket,
-  merges: true,
   shelf: () => new BucketShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    covers: (cost, kept) => cost >= kept,
     write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
       numbers[at] = tatUs;
       numbers[at + 1] = tatNum;
@@ -406,10 +404,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     const tatUs = allowed ? chargedUs : clampedUs;
     this.table.setTime(slot, tatUs);
     return { allowed, nowUs, tatUs, tatNum: 0 };
-  }
-
-  expiresAtUs(_: BucketRule, { tatUs }: BucketAnswer): number {
-    return tatUs + 1;
   }
 
   reclaim(nowUs: number): void {

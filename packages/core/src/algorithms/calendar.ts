@@ -18,7 +18,6 @@ import type {
   CalendarWindow,
   FaultSink,
   Machine,
-  Shelf,
   ShelfStep,
 } from '../contract/rule.js';
 import {
@@ -77,35 +76,29 @@ export function calendar<Raw = unknown>(
   checkOptions(options, 'calendar()', NAMES);
   const { timeZone, on } = options;
   if (typeof period !== 'function') {
-    return new Window(zoneCalendar(period, timeZone ?? 'UTC', on ?? 1), undefined);
+    return windowBy(zoneCalendar(period, timeZone ?? 'UTC', on ?? 1), undefined);
   }
   if (timeZone !== undefined || on !== undefined) {
     throw mustBe('options', 'left out beside a function', options);
   }
-  return new Window(calendarNamed(BILLING), period);
+  return windowBy(calendarNamed(BILLING), period);
 }
 
-type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
-
-class Window<Raw> implements CalendarWindow<Raw> {
-  readonly calendar: CalendarWindow['calendar'];
-  readonly periodOf: CalendarWindow<Raw>['periodOf'];
-
-  constructor(own: CalendarWindow['calendar'], periodOf: CalendarWindow<Raw>['periodOf']) {
-    this.calendar = own;
+function windowBy<Raw>(
+  own: Calendar,
+  periodOf: CalendarWindow<Raw>['periodOf'],
+): CalendarWindow<Raw> {
+  return {
+    calendar: own,
     // Null, because undefined would mean that the app's function failed.
-    this.periodOf = periodOf && ((request) => orElse(periodOf(request), null as never));
-  }
-
-  makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {
-    const beside = algorithm ?? burst ?? anchor;
-    if (beside === undefined) return { ...makeCalendarRule(limit, this.calendar), logic: machine };
-    throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', beside);
-  }
-
-  toString(): string {
-    return this.calendar.name;
-  }
+    periodOf: periodOf && ((request) => orElse(periodOf(request), null as never)),
+    makeRule({ limit, algorithm, burst, anchor }) {
+      const beside = algorithm ?? burst ?? anchor;
+      if (beside === undefined) return { ...makeCalendarRule(limit, own), logic: machine };
+      throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', beside);
+    },
+    toString: () => own.name,
+  };
 }
 
 /** Reading NODE_ENV for each step would take longer than the step, so it is read once per `notices`. */
@@ -144,7 +137,6 @@ const MAX_BILLING_PERIOD_MS = 34_560_000_000;
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
-  capacity: ({ limit }: CalendarRule) => limit,
   // Reduces the limit, because a period of the calendar can't be extended like other windows.
   share: (rule: CalendarRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   soften: (rule: CalendarRule) => ({ ...rule, limit: MOST_COUNTED }),
@@ -154,7 +146,6 @@ export const calendarMachine: Machine = {
     algorithm: `calendar:${calendar.name}`,
     limit,
   }),
-  described: ({ limit, calendar }: CalendarRule) => `${limit} per ${calendar.name}`,
   expiresAfterUs: ({ calendar }: CalendarRule) =>
     calendar.name === BILLING ? MAX_BILLING_PERIOD_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
@@ -164,13 +155,11 @@ export const calendarMachine: Machine = {
     const ended = `period "${period.label}" of limiter "${limiter}" has ended: the next goes on without a new one`;
     sink.fault({ limiter, source: 'period', error: new RangeError(ended) });
   },
-  merges: true,
   shelf: () => new CalendarShelf(),
   denials: {
     // Rejections in billing periods are not cached, because a renewal may begin another period at any moment.
     holdsMs: ({ calendar }: CalendarRule, { retryAfterMs }) =>
       calendar.name === BILLING ? 0 : retryAfterMs,
-    covers: (cost, kept) => cost >= kept,
     write({ startUs, endUs, current }: CalendarAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = endUs;
@@ -345,10 +334,7 @@ type CalendarEntry = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven
 
 const UNUSED: CalendarEntry = { startUs: 0, expiresUs: 0, current: 0 };
 
-class CalendarShelf
-  extends KeyedShelf<CalendarRule, CalendarEntry>
-  implements Shelf<CalendarRule, CalendarEntry>
-{
+class CalendarShelf extends KeyedShelf<CalendarRule, CalendarEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
 
@@ -368,10 +354,6 @@ class CalendarShelf
     const allowed = stepCalendar(ask, state, nowUs, charge);
     if (state.dirty) this.keep(ask, count, state);
     return calendarAnswer(state, nowUs, allowed);
-  }
-
-  expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
-    return endUs;
   }
 
   private keep(

@@ -11,7 +11,7 @@ import { SpillwayError, show } from '../base/errors.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { ClaimsAnswer, ClaimsRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
+import type { ClaimsAnswer, ClaimsRule, Machine, ShelfStep } from '../contract/rule.js';
 import { MAX_LEASE_US } from './leases.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
@@ -21,7 +21,6 @@ export const claimsMachine: Machine = {
   upkeep: permitUpkeep,
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
-  capacity: () => 1,
   share: (rule) => rule,
   policy: (name) => ({
     name,
@@ -39,12 +38,10 @@ export const claimsMachine: Machine = {
   expiresAfterUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
-  merges: false,
+  hasIds: true,
   failsClosed: true,
   checkStep: checkClaim,
   codeOf: ({ code }, { id }) => `${code}:${encodeText(id)}`,
-  described: ({ leaseUs, keepUs }: ClaimsRule) =>
-    `claims under leases of ${leaseUs / 1000} ms, kept for ${keepUs / 1000} ms`,
   shelf: () => new ClaimShelf(),
   // Rejections are not cached: the owner may release its claim at any moment.
 };
@@ -174,10 +171,7 @@ type ClaimEntry = ClaimState & Expiring;
 /** A longer name is stored as two fingerprints: with one, a request could get the response of another. */
 const LONGEST_NAME = 128;
 
-class ClaimShelf
-  extends KeyedShelf<ClaimsRule, ClaimEntry>
-  implements Shelf<ClaimsRule, ClaimEntry>
-{
+class ClaimShelf extends KeyedShelf<ClaimsRule, ClaimEntry> {
   readonly alone = true;
   private seeds: readonly [Fingerprint, Fingerprint] | undefined;
 
@@ -185,10 +179,6 @@ class ClaimShelf
     const { answer, dirty } = stepClaim(ask, count, nowUs, charge);
     if (dirty) this.storeClaim(ask, answer);
     return answer;
-  }
-
-  expiresAtUs(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
-    return endsUs;
   }
 
   private storeClaim(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {

@@ -93,10 +93,5 @@ function owing({ logic }: Rule, debt: number, ofLimit: number): Machine {
     ...logic,
     share: (own, share) => withDebt({ ...logic.share(own, share), logic } as Rule, debt, ofLimit),
     declared: (own) => ({ ...logic.declared(own), debt: own.debt ?? 0 }),
-    described(own) {
-      const { limit, windowUs } = own as BucketRule;
-      const text = logic.described?.(own) ?? `${limit} per ${windowUs / 1000} ms`;
-      return `${text} and a debt of ${own.debt}`;
-    },
   };
 }

@@ -18,7 +18,6 @@ import type {
   DistinctRule,
   LogAnswer,
   Machine,
-  Shelf,
   ShelfStep,
 } from '../contract/rule.js';
 import { ratePolicy } from './decide.js';
@@ -88,7 +87,6 @@ export const distinctMachine: Machine = {
   expiresAfterUs: ({ windowUs }: DistinctRule) => windowUs,
   measure: measureDistinct,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
-  merges: true,
   join({ items = [] }, other) {
     const all = [...new Set([...items, ...(other.items ?? [])])];
     return { cost: all.length, items: all };
@@ -338,10 +336,7 @@ interface DistinctEntry extends Expiring {
   items: string;
 }
 
-class DistinctShelf
-  extends KeyedShelf<DistinctRule, DistinctEntry>
-  implements Shelf<DistinctRule, DistinctEntry>
-{
+class DistinctShelf extends KeyedShelf<DistinctRule, DistinctEntry> {
   override readonly grows = true;
   private characters = 0;
   private readonly working = noItems();
@@ -359,10 +354,6 @@ class DistinctShelf
     const allowed = stepDistinct(ask, state, nowUs, charge, grows);
     if (state.dirty) this.keep(ask, count, state.items, state.lastUs + ask.rule.windowUs);
     return distinctAnswer(state, nowUs, allowed);
-  }
-
-  expiresAtUs({ windowUs }: DistinctRule, { lastUs }: LogAnswer): number {
-    return lastUs + windowUs;
   }
 
   protected override evicted({ items }: DistinctEntry): void {

@@ -45,13 +45,13 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
 }
 
 function staysApart(a: Step, b: Step): boolean {
-  return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
+  return a.rule.logic.hasIds === true && a.op !== 'take' && b.op !== 'take';
 }
 
 function merge(first: Step, step: Step): Step {
   const { op, rule, limiter } = step;
   const differ = first.op !== op || !sameRule(first.rule, rule);
-  if (differ || op === 'put' || op === 'hold' || !rule.logic.merges) {
+  if (differ || op === 'put' || op === 'hold' || rule.logic.hasIds) {
     throw new SpillwayError(
       'SPW_GROUP_INVALID',
       `a group names one count of limiter ${show(limiter)} twice, ${

@@ -7,7 +7,7 @@
 
 import type { Ask, Lease } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LeasesAnswer, LeasesRule, Machine, Shelf, ShelfStep } from '../contract/rule.js';
+import type { LeasesAnswer, LeasesRule, Machine, ShelfStep } from '../contract/rule.js';
 import { partOf } from './decide.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
 import { isWritten, type TextForm, unknownFormat, wholeNumber } from './stored-count.js';
@@ -17,7 +17,6 @@ export const leasesMachine: Machine = {
   upkeep: permitUpkeep,
   same: (rule: LeasesRule, other: LeasesRule) =>
     rule.open === other.open && rule.leaseUs === other.leaseUs,
-  capacity: ({ limit }: LeasesRule) => limit,
   share(rule: LeasesRule, share): LeasesRule {
     const open = Math.min(rule.open, partOf(rule.open, share));
     return { ...rule, limit: partOf(rule.limit, share), open };
@@ -33,12 +32,10 @@ export const leasesMachine: Machine = {
     const reserved = open === limit ? {} : { open };
     return { algorithm: 'concurrency', limit, ...reserved, leaseMs: leaseUs / 1000 };
   },
-  described: ({ limit, open, leaseUs }: LeasesRule) =>
-    `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
   expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
-  merges: false,
+  hasIds: true,
   shelf: () => new LeaseShelf(),
 };
 
@@ -100,7 +97,6 @@ function stepLeases(
   beside: LeasesView,
 ): boolean {
   if (op === 'reset') {
-    state.held.clear();
     resetState(state);
     return true;
   }
@@ -164,6 +160,7 @@ function holdLease(state: LeasesState, lease: Lease, expiresUs: number): void {
 }
 
 function resetState(state: LeasesState): void {
+  state.held.clear();
   state.critical = 0;
   state.minEndUs = Infinity;
   state.maxEndUs = 0;
@@ -173,10 +170,7 @@ type LeasesEntry = LeasesState & Expiring;
 
 const NOBODY = { used: 0, critical: 0 };
 
-class LeaseShelf
-  extends KeyedShelf<LeasesRule, LeasesEntry>
-  implements Shelf<LeasesRule, LeasesEntry>
-{
+class LeaseShelf extends KeyedShelf<LeasesRule, LeasesEntry> {
   private kept = 0;
 
   override get size(): number {
@@ -210,10 +204,6 @@ class LeaseShelf
     else if (!count) this.set(ask, state);
     const critical = state.critical + beside.critical;
     return { allowed, nowUs, used: size + beside.used, critical };
-  }
-
-  expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
-    return nowUs + leaseUs;
   }
 
   protected override evicted({ held }: LeasesEntry): void {
@@ -252,10 +242,7 @@ function leasesOf(text: string): LeasesState {
     const expiresUs = wholeNumber(end);
     if (typeof id !== 'string' || (mark !== 0 && mark !== 1)) throw unknownFormat();
     if (state.held.has(id)) throw unknownFormat();
-    state.held.set(id, { expiresUs, critical: mark === 1 });
-    state.critical += mark;
-    state.minEndUs = Math.min(state.minEndUs, expiresUs);
-    state.maxEndUs = Math.max(state.maxEndUs, expiresUs);
+    holdLease(state, { id, critical: mark === 1 }, expiresUs);
   }
   return state;
 }

@@ -10,7 +10,7 @@ import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { LockAnswer, LockRule, Machine, Penalty, Shelf, ShelfStep } from '../contract/rule.js';
+import type { LockAnswer, LockRule, Machine, Penalty, ShelfStep } from '../contract/rule.js';
 import { measureWindowed, partOf, ratePolicy } from './decide.js';
 import { refund } from './receipt.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
@@ -57,41 +57,30 @@ export function lockFor(durations: readonly Duration[], options: LockOptions = {
   }
   // Unlike `map`, this also checks holes.
   const locksUs = Array.from(durations, (each) => microseconds('a duration of lockFor()', each));
-  return new Lock(locksUs, microseconds('forget', options.forget ?? '1d'));
+  const forgetUs = microseconds('forget', options.forget ?? '1d');
+  return { makeRule: (numbers) => lockRuleFrom(numbers, locksUs, forgetUs) };
 }
 
 function microseconds(option: string, value: unknown): number {
   return durationBetween(option, value, '1ms', '400d');
 }
 
-class Lock implements Penalty {
-  private readonly locksUs: readonly number[];
-  private readonly forgetUs: number;
-
-  constructor(locksUs: readonly number[], forgetUs: number) {
-    this.locksUs = locksUs;
-    this.forgetUs = forgetUs;
+function lockRuleFrom(
+  options: Parameters<Penalty['makeRule']>[0],
+  locksUs: readonly number[],
+  forgetUs: number,
+): LockRule {
+  const { limit, window, algorithm, anchor, burst, overage } = options;
+  // A bucket refills all the time, so it would hardly ever lock. Aligned windows would free all keys at once.
+  if (algorithm !== undefined && algorithm.name !== 'fixed-window') {
+    throw mustBe('algorithm', 'fixedWindow or left out beside penalty', algorithm.name);
   }
-
-  makeRule(options: Parameters<Penalty['makeRule']>[0]): LockRule {
-    const { limit, window, algorithm, anchor, burst, overage } = options;
-    // A bucket refills all the time, so it would hardly ever lock. Aligned windows would free all keys at the same
-    // instant.
-    if (algorithm !== undefined && algorithm.name !== 'fixed-window') {
-      throw mustBe('algorithm', 'fixedWindow or left out beside penalty', algorithm.name);
-    }
-    if (anchor !== undefined && anchor !== 'first-request') {
-      throw mustBe('anchor', "'first-request' or left out beside penalty", anchor);
-    }
-    const beside = burst ?? overage;
-    if (beside !== undefined) throw mustBe('burst and overage', 'left out beside penalty', beside);
-    return makeLockRule(
-      limit,
-      windowToMicroseconds(window as Duration),
-      this.locksUs,
-      this.forgetUs,
-    );
+  if (anchor !== undefined && anchor !== 'first-request') {
+    throw mustBe('anchor', "'first-request' or left out beside penalty", anchor);
   }
+  const beside = burst ?? overage;
+  if (beside !== undefined) throw mustBe('burst and overage', 'left out beside penalty', beside);
+  return makeLockRule(limit, windowToMicroseconds(window as Duration), locksUs, forgetUs);
 }
 
 /** A process caches a rejection at most this long, because another process may end the lock by a refund or reset. */
@@ -102,7 +91,6 @@ export const lockMachine: Machine = {
     rule.windowUs === other.windowUs &&
     rule.forgetUs === other.forgetUs &&
     `${rule.locksUs}` === `${other.locksUs}`,
-  capacity: ({ limit }: LockRule) => limit,
   // Reduces the limit. A longer window would not help, because the whole limit is available again after each lock.
   share: (rule: LockRule, share) => ({ ...rule, limit: partOf(rule.limit, share) }),
   policy: (name, rule: LockRule) => ratePolicy(name, rule),
@@ -116,12 +104,10 @@ export const lockMachine: Machine = {
   measure: measureLock,
   receipt: ({ endUs }: LockAnswer, units) => ({ atUs: endUs, num: 0, units }),
   heldUs: ({ nowUs, untilUs }: LockAnswer) => Math.max(0, untilUs - nowUs),
-  merges: true,
   shelf: () => new LockShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) =>
       retryAfterMs < Infinity ? Math.min(retryAfterMs, CACHED_MS) : 0,
-    covers: (cost, kept) => cost >= kept,
     write({ endUs, current, untilUs }: LockAnswer, numbers, at) {
       numbers[at] = endUs;
       numbers[at + 1] = current;
@@ -289,7 +275,7 @@ type LockEntry = LockState & Expiring;
 
 const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 
-class LockShelf extends KeyedShelf<LockRule, LockEntry> implements Shelf<LockRule, LockEntry> {
+class LockShelf extends KeyedShelf<LockRule, LockEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedLock();
 
@@ -308,10 +294,6 @@ class LockShelf extends KeyedShelf<LockRule, LockEntry> implements Shelf<LockRul
     }
     if (state.dirty) this.keep(ask, count, state);
     return lockAnswer(state, nowUs, allowed);
-  }
-
-  expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
-    return Math.max(endUs, untilUs + forgetUs);
   }
 
   private keep(ask: Ask<LockRule>, stored: LockEntry | undefined, state: LockState): void {

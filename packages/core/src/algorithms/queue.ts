@@ -58,7 +58,6 @@ export const queueMachine: Machine = {
   rest: restOfBucket,
   startTogether,
   // Rejections are not cached: a `put` of the last slot may end a rejection at any moment.
-  merges: true,
   shelf: () => new QueueShelf(),
 };
 
@@ -257,12 +256,9 @@ function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: 
   }
   const units = givenBack(cost, receipt);
   if (units === 0) return false;
-  const refill = mulDiv(units, rule.period, rule.den);
-  const borrows = state.num < refill.rest;
-  const us = state.us - refill.whole - (borrows ? 1 : 0);
-  const num = state.num - refill.rest + (borrows ? rule.den : 0);
-  if (us < nowUs) setTo(state, nowUs, 0);
-  else setTo(state, us, num);
+  const { atUs, num } = restOfBucket(rule, receipt, units);
+  if (atUs < nowUs) setTo(state, nowUs, 0);
+  else setTo(state, atUs, num);
   if (state.pauseUs > nowUs) raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
   state.dirty = true;
   return true;
@@ -395,10 +391,6 @@ class QueueShelf implements Shelf<QueueRule, QueueState> {
       this.store(count ? this.slot : this.keys.addSlot(nowUs), isIdle ? UNUSED : state);
     }
     return answer;
-  }
-
-  expiresAtUs(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
-    return Math.max(tatUs + 1, pausedUntilUs);
   }
 
   reclaim(nowUs: number): void {

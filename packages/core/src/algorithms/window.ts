@@ -15,7 +15,6 @@ import { numbersOf, type TextForm } from './stored-count.js';
 export const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
     rule.windowUs === other.windowUs && rule.kind === other.kind,
-  capacity: ({ limit }: WindowRule) => limit,
   share: ({ limit, windowUs, kind }: WindowRule, share) =>
     makeWindowRule(limit, Math.ceil(windowUs / share), kind),
   soften: (rule: WindowRule) => ({ ...rule, limit: MOST_COUNTED }),
@@ -28,11 +27,9 @@ export const windowMachine: Machine = {
   expiresAfterUs: ({ windowUs }: WindowRule) => 2 * windowUs,
   measure: measureWindow,
   receipt: ({ startUs }: WindowAnswer, units) => ({ atUs: startUs, num: 0, units }),
-  merges: true,
   shelf: () => new WindowShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    covers: (cost, kept) => cost >= kept,
     write({ startUs, current, previous }: WindowAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = current;
@@ -237,10 +234,6 @@ class WindowShelf implements Shelf<WindowRule, WindowState> {
       this.table.setNumber(at, 1, state.previous);
     }
     return windowAnswer(state, nowUs, allowed);
-  }
-
-  expiresAtUs({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
-    return startUs + 2 * windowUs;
   }
 
   reclaim(nowUs: number): void {

@@ -44,13 +44,8 @@ export interface Claim {
 }
 
 /** Ends of grants, costs and claims are useful even if late, so groups of only such steps have no deadline. */
-export function isEnd({ op, rule }: Ended): boolean {
-  return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
-}
-
-interface Ended {
-  readonly op: Op;
-  readonly rule?: { readonly debt?: number | undefined };
+export function isEnd({ op, rule }: Pick<Ask<{ readonly debt?: number }>, 'op' | 'rule'>): boolean {
+  return op === 'put' || op === 'done' || (op === 'record' && rule.debt !== undefined);
 }
 
 export interface Ask<Rule> {

@@ -113,9 +113,8 @@ export interface Keeper<Raw> {
    * error is reported as a fault and the response is not stored.
    */
   begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
-  answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined;
+  settledIn(turns: readonly ClaimTurn<Raw>[]): Settled | undefined;
   problemOf(decision: Decision): OwnProblem | undefined;
-  headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined;
 }
 
 export interface Keeping<Raw> {

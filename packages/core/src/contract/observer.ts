@@ -1,4 +1,3 @@
-import type { SpillwayErrorCode } from '../base/errors.js';
 import type { Control } from './control.js';
 import type { Decision, Mode } from './decision.js';
 import type { LimitRequest } from './request.js';
@@ -140,24 +139,25 @@ export interface Fault {
 }
 
 /** The codes of notices. The option `validate` can silence each of them. */
-export type NoticeCode = Extract<
-  SpillwayErrorCode,
-  | 'SPW_ADDRESS_UNKNOWN'
-  | 'SPW_CIDR_INVALID'
-  | 'SPW_COUNTED_TWICE'
-  | 'SPW_FORWARDED_UNTRUSTED'
-  | 'SPW_GUARD_UNUSED'
-  | 'SPW_KEY_CONSTANT'
-  | 'SPW_KEY_MISREAD'
-  | 'SPW_KEY_RAW_ADDRESS'
-  | 'SPW_MADE_IN_HANDLER'
-  | 'SPW_REGISTERED_TWICE'
-  | 'SPW_SHADOW_IN_PRODUCTION'
-  | 'SPW_STORE_MISSING'
-  | 'SPW_TRUST_PROXY_INVALID'
-  | 'SPW_TRUST_PROXY_UNSAFE'
-  | 'SPW_WINDOW_SHORT'
->;
+export type NoticeCode = keyof typeof NOTICE_CODES;
+
+export const NOTICE_CODES = {
+  SPW_ADDRESS_UNKNOWN: 1,
+  SPW_CIDR_INVALID: 1,
+  SPW_COUNTED_TWICE: 1,
+  SPW_FORWARDED_UNTRUSTED: 1,
+  SPW_GUARD_UNUSED: 1,
+  SPW_KEY_CONSTANT: 1,
+  SPW_KEY_MISREAD: 1,
+  SPW_KEY_RAW_ADDRESS: 1,
+  SPW_MADE_IN_HANDLER: 1,
+  SPW_REGISTERED_TWICE: 1,
+  SPW_SHADOW_IN_PRODUCTION: 1,
+  SPW_STORE_MISSING: 1,
+  SPW_TRUST_PROXY_INVALID: 1,
+  SPW_TRUST_PROXY_UNSAFE: 1,
+  SPW_WINDOW_SHORT: 1,
+} as const;
 
 /** Which notices to log: all, none, or all except those that are `false` here. */
 export type Validate = boolean | { readonly [Code in NoticeCode]?: boolean | undefined };

@@ -48,8 +48,6 @@ export interface BucketNumbers extends Tolerance {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  readonly tolUs: number;
-  readonly tolNum: number;
 }
 
 /**
@@ -388,7 +386,6 @@ export interface Shelf<Rule, Count = unknown> {
   /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
   step(step: ShelfStep<Rule, Count>): Answer;
-  expiresAtUs(rule: Rule, answer: Answer): number;
   reclaim(nowUs: number): void;
 }
 
@@ -398,7 +395,8 @@ export interface Shelf<Rule, Count = unknown> {
  */
 export interface Machine {
   same(rule: Rule, other: Rule): boolean;
-  capacity(rule: Rule): number;
+  /** Omitted if it is the limit. */
+  capacity?(rule: Rule): number;
   share(rule: Rule, share: number): Rule;
   soften?(rule: Rule): Rule;
   /**
@@ -422,8 +420,8 @@ export interface Machine {
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,
   ): readonly S[];
-  /** Whether two steps on one count are merged into one. False for permits and claims, which have ids. */
-  readonly merges: boolean;
+  /** True for permits and claims. Two steps on one count are then not merged into one. */
+  readonly hasIds?: true;
   shelf(): Shelf<Rule>;
   /**
    * True if the algorithm has no fallback counter. If the store can't answer a step, the step then passes only if it is
@@ -458,7 +456,6 @@ export interface Machine {
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   codeOf?(rule: Rule, claim: Claim): string;
-  described?(rule: Rule): string;
   /** How rejections are cached. Omitted if the algorithm's rejections must not be cached. */
   readonly denials?: DenialMemory;
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
@@ -495,7 +492,8 @@ export interface DeclaredNumbers {
 export interface DenialMemory {
   /** How many milliseconds a rejection of `cost` units may be cached; 0 if it must not be. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
-  covers(cost: number, kept: number): boolean;
+  /** Whether a rejection says nothing about higher costs. */
+  readonly isOfOneCost?: true;
   /** Writes the state that the answer contains into `numbers`, from index `at` on: at most five numbers. */
   write(answer: Answer, numbers: Float64Array, at: number): void;
   /** The rejection as the store would return it at `nowUs` of the store's clock. */
@@ -538,7 +536,7 @@ export function softRule(rule: Rule): Rule | undefined {
  * already count.
  */
 export function capacityOf(rule: Rule): number {
-  return rule.logic.capacity(rule);
+  return rule.logic.capacity?.(rule) ?? rule.limit;
 }
 
 /**

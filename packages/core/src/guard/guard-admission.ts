@@ -49,7 +49,7 @@ export class GuardAdmission<Raw> implements Admission {
   ) {
     this.allowed = allAllowed(turns);
     this.guard = guard;
-    this.replay = this.allowed || !shared.keeper ? undefined : shared.keeper.answerIn(turns);
+    this.replay = this.allowed ? undefined : shared.keeper?.settledIn(turns)?.answer;
     this.shared = shared;
     this.turns = turns;
     this.startUs = startUs;
@@ -107,7 +107,7 @@ export class GuardAdmission<Raw> implements Admission {
   private allHeaders(): readonly Header[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
-    const own = this.allowed ? undefined : shared.keeper?.headersIn(turns);
+    const own = this.allowed ? undefined : shared.keeper?.settledIn(turns)?.headers;
     return own ? [...fields, ...own] : fields;
   }
 

@@ -137,7 +137,7 @@ export class Memory implements SyncStore {
       const looked = shelf.step({ ask, nowUs, charge: false, mayGrow: false });
       return alone ? noRoom(looked, step) : { ...looked, provisional: true };
     }
-    const isAlone = alone || (count !== undefined && step.rule.logic.merges);
+    const isAlone = alone || (count !== undefined && !step.rule.logic.hasIds);
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
       ? this.performShared(step, shelf, count, shared.shelfFor(step.rule), nowUs, charge, full)
@@ -175,7 +175,7 @@ export class Memory implements SyncStore {
       count: isShared ? other : count,
       other: isShared ? count : other,
     });
-    return this.overflow.noted(step, answer, isShared, on.expiresAtUs(rule, answer));
+    return this.overflow.noted(step, answer, isShared);
   }
 
   private overflows(nowUs: number, op?: Op): boolean {

@@ -36,13 +36,13 @@ export class Overflow {
    * back, so a `put` of units answers false. A `reset` always answers true.
    *
    * @param isShared whether the step was applied to a shared count
-   * @param restsUs when that count expires
    */
-  noted(step: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
+  noted(step: Step, answer: Answer, isShared: boolean): Answer {
     if (keepingShared(step) !== step) return { ...answer, allowed: step.op === 'reset' };
     if (!isShared || !needsRoom(step)) return answer;
     this.uses += 1;
-    this.untilUs = Math.max(this.untilUs, restsUs);
+    const { rule } = step;
+    this.untilUs = Math.max(this.untilUs, answer.nowUs + rule.logic.expiresAfterUs(rule));
     return answer;
   }
 }
@@ -50,7 +50,7 @@ export class Overflow {
 /** A `put` or `reset` on a shared count becomes a `look`: another key may have charged. Permits have ids. */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
-  const gives = op === 'reset' || (op === 'put' && rule.logic.merges);
+  const gives = op === 'reset' || (op === 'put' && !rule.logic.hasIds);
   return gives ? { ...step, op: 'look' } : step;
 }
 

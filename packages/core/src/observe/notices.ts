@@ -4,26 +4,8 @@ import { helpFor, mustBe } from '../base/errors.js';
 import { getOrMake } from '../base/get-or-make.js';
 import { consoleLogger, type Logger } from '../base/host.js';
 import { RecentSubjects, warn } from '../base/log.js';
-import { checkNames, type NamesOf } from '../base/option-names.js';
-import type { NoticeCode, Validate } from '../contract/observer.js';
-
-const CODES: NamesOf<{ readonly [Code in NoticeCode]: unknown }> = {
-  SPW_ADDRESS_UNKNOWN: 1,
-  SPW_CIDR_INVALID: 1,
-  SPW_COUNTED_TWICE: 1,
-  SPW_FORWARDED_UNTRUSTED: 1,
-  SPW_GUARD_UNUSED: 1,
-  SPW_KEY_CONSTANT: 1,
-  SPW_KEY_MISREAD: 1,
-  SPW_KEY_RAW_ADDRESS: 1,
-  SPW_MADE_IN_HANDLER: 1,
-  SPW_REGISTERED_TWICE: 1,
-  SPW_SHADOW_IN_PRODUCTION: 1,
-  SPW_STORE_MISSING: 1,
-  SPW_TRUST_PROXY_INVALID: 1,
-  SPW_TRUST_PROXY_UNSAFE: 1,
-  SPW_WINDOW_SHORT: 1,
-};
+import { checkNames } from '../base/option-names.js';
+import { NOTICE_CODES, type NoticeCode, type Validate } from '../contract/observer.js';
 
 interface NoticesOptions {
   readonly logger?: Logger | false | undefined;
@@ -47,7 +29,12 @@ export class Notices {
 
   /** Counts an occurrence, and returns the number so far; 0 without a logger. Some mistakes show only by repetition. */
   count(code: NoticeCode, of: string): number {
-    return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
+    if (!this.logger) return 0;
+    const times = getOrMake(known, this.logger, () => new RecentSubjects<number>());
+    const reason = `${code} ${of}`;
+    const count = (times.get(reason) ?? 0) + 1;
+    times.set(reason, count);
+    return count;
   }
 
   /**
@@ -66,13 +53,6 @@ export class Notices {
 /** Occurrences are counted by logger and not by guard, because an app may create a guard per request. */
 const known = new WeakMap<Logger, RecentSubjects<number>>();
 
-function countIn(logger: Logger, reason: string): number {
-  const times = getOrMake(known, logger, () => new RecentSubjects<number>());
-  const count = (times.get(reason) ?? 0) + 1;
-  times.set(reason, count);
-  return count;
-}
-
 export function checkValidate(validate: unknown): void {
   if (validate === undefined || typeof validate === 'boolean') return;
   if (!isPlainObject(validate)) {
@@ -82,6 +62,6 @@ export function checkValidate(validate: unknown): void {
       validate,
     );
   }
-  checkNames('validate', validate, CODES);
+  checkNames('validate', validate, NOTICE_CODES);
   for (const [code, value] of Object.entries(validate)) checkFlag(`validate.${code}`, value);
 }

@@ -44,16 +44,6 @@ const OTHERS = '(others)';
 const PLANS = 32;
 const OTHER_PLAN = 'other';
 
-const UNITS_KINDS: readonly UnitsKind[] = [
-  'reserved',
-  'added',
-  'returned',
-  'cut',
-  'silent',
-  'forgiven',
-  'lost',
-];
-
 /** A tally reads at most this many stores and controls: the newest. Counts of dropped stores stay in the sum. */
 const STORES = 1_000;
 
@@ -95,7 +85,7 @@ export class Tally implements Observer {
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
-  private readonly spent = new Map<string, Map<UnitsKind, Count<'limiter'>>>();
+  private readonly spent = new Map<string, Map<UnitsKind, number>>();
   private readonly guards = new Set<NonNullable<Gauges['guards']>[number]>();
   private readonly shedders = new Set<NonNullable<Gauges['shedders']>[number]>();
   private readonly sources = new Set<Signal>();
@@ -183,11 +173,7 @@ export class Tally implements Observer {
     const isFull = this.spent.size >= SERIES && !this.spent.has(name);
     const limiter = isFull ? OTHERS : name;
     const byKind = inner(this.spent, limiter);
-    // Creates the counters of all kinds at once, because a query can't add up series if some are missing.
-    if (byKind.size === 0) {
-      for (const each of UNITS_KINDS) byKind.set(each, { labels: { limiter }, value: 0 });
-    }
-    (byKind.get(kind) as Count<'limiter'>).value += units;
+    byKind.set(kind, (byKind.get(kind) ?? 0) + units);
   }
 
   onBreaker({ state, reason }: BreakerEvent): void {
@@ -208,7 +194,10 @@ export class Tally implements Observer {
 
   /** Units of limits with a meter: see {@link UnitsEvent}. */
   units(kind: UnitsKind): Sample<'limiter'>[] {
-    return [...this.spent.values()].map((byKind) => byKind.get(kind) as Count<'limiter'>);
+    // A limiter has a sample of each kind, because a query can't add up series if some are missing.
+    return Array.from(this.spent, ([limiter, byKind]) => {
+      return { labels: { limiter }, value: byKind.get(kind) ?? 0 };
+    });
   }
 
   get openBreakers(): number {

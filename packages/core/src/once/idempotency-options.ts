@@ -149,9 +149,7 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
   if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;
-  if (typeof scope !== 'function') {
-    throw scopeMissing(scope);
-  }
+  if (typeof scope !== 'function') throw scopeMissing(scope);
   if (!isToken(header)) throw mustBe('header', 'a header name', header);
   checkFlag('required', required);
   checkFlag('keepBody', keepBody);
@@ -177,7 +175,7 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
     maxBody: integerBetween('maxBody', options.maxBody ?? 65_536, 0, 1_000_000),
     fields: fieldsOf(options),
     comparesHost: options.compareHost ?? true,
-    mismatchStatus: mismatchOf(options),
+    mismatchStatus: oneOf('mismatchStatus', options.mismatchStatus, [409, 422]) ?? 422,
     waitUs: durationBetween('wait', options.wait ?? 0, 0, '60s'),
     onStoreError: oneOf('onStoreError', options.onStoreError, ['deny', 'allow']) ?? 'deny',
   };
@@ -206,9 +204,4 @@ function fieldsOf<Raw>({ keepHeaders = [] }: IdempotencyOptions<Raw>): readonly 
       throw mustBe('each of keepHeaders', 'the name of a header that can be kept', name);
   }
   return keepHeaders;
-}
-
-function mismatchOf<Raw>({ mismatchStatus = 422 }: IdempotencyOptions<Raw>): number {
-  if (mismatchStatus === 409 || mismatchStatus === 422) return mismatchStatus;
-  throw mustBe('mismatchStatus', '409 or 422', mismatchStatus);
 }

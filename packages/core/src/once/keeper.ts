@@ -14,8 +14,6 @@ import type {
   StoredExchange,
 } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
-import type { StoredResponse } from '../contract/recorder.js';
-import type { Header } from '../contract/request.js';
 import type { Answer } from '../contract/rule.js';
 import type { Values } from '../contract/store.js';
 import { decisionOnStoreError } from '../guard/turn.js';
@@ -86,12 +84,8 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     return later;
   }
 
-  answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined {
-    return turns.find(({ settled }) => settled?.answer)?.settled?.answer;
-  }
-
-  headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined {
-    return turns.find(({ settled }) => settled?.headers)?.settled?.headers;
+  settledIn(turns: readonly ClaimTurn<Raw>[]): Settled | undefined {
+    return turns.find(({ settled }) => settled)?.settled;
   }
 }
 

@@ -1,6 +1,6 @@
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar.js';
 import { calendarNamed } from '../algorithms/calendar-periods.js';
-import { makeClaimsRule } from '../algorithms/claims.js';
+import { MAX_KEEP_US, makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
@@ -37,7 +37,6 @@ const RETRY_US = 1_000_000;
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
-const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
   nextCallUs: number;
@@ -147,7 +146,7 @@ class Restorer {
     const place = { untilUs: beginUs + LONGEST_LOAD_US };
     this.loading.add(place);
     const leftUs = endUs - counted.nowUs;
-    const keepUs = Math.min(Math.max(leftUs, LEASE_US), LONGEST_US);
+    const keepUs = Math.min(Math.max(leftUs, LEASE_US), MAX_KEEP_US);
     const mark = markOf(count, startUs, keepUs);
     let loading: Promise<number> | undefined;
     try {

@@ -70,53 +70,45 @@ function beginValue(given: unknown, out: Output): Frame | undefined {
     out.append(typeof value === 'bigint' ? `${value}n` : `${value}`);
     return undefined;
   }
-  if (isBytes(value)) return new Bytes(value, out);
+  if (isBytes(value)) return bytesOf(value, out);
   if (Array.isArray(value)) return new List(value, undefined, out);
   if (!(Symbol.iterator in value)) return new Members(value, out);
   return new List([], (value as Iterable<unknown>)[Symbol.iterator](), out);
 }
 
 function writeText(text: string, out: Output): Frame | undefined {
-  if (text.length > PIECE) return new LongText(text);
+  if (text.length > PIECE) return longText(text);
   out.append(JSON.stringify(text));
   return undefined;
 }
 
 /** Writes several quoted pieces. Only between such pieces does a quote directly follow a quote. */
-class LongText implements Frame {
-  readonly value = undefined;
-  private at = 0;
-  private readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  next(out: Output): 'more' | 'end' {
-    out.append(JSON.stringify(this.text.slice(this.at, this.at + PIECE)));
-    this.at += PIECE;
-    return this.at < this.text.length ? 'more' : 'end';
-  }
+function longText(text: string): Frame {
+  let at = 0;
+  return {
+    value: undefined,
+    next(out) {
+      out.append(JSON.stringify(text.slice(at, at + PIECE)));
+      at += PIECE;
+      return at < text.length ? 'more' : 'end';
+    },
+  };
 }
 
-class Bytes implements Frame {
-  readonly value = undefined;
-  private at = 0;
-  private readonly bytes: Uint8Array;
-
-  constructor(value: ArrayBuffer | ArrayBufferView, out: Output) {
-    const isView = ArrayBuffer.isView(value);
-    this.bytes = isView
-      ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
-      : new Uint8Array(value);
-    out.append(`b${this.bytes.length}:`); // the length separates the bytes from what follows
-  }
-
-  next(out: Output): 'more' | 'end' {
-    out.addBytes(this.bytes.subarray(this.at, this.at + SLICE));
-    this.at += SLICE;
-    return this.at < this.bytes.length ? 'more' : 'end';
-  }
+function bytesOf(value: ArrayBuffer | ArrayBufferView, out: Output): Frame {
+  const bytes = ArrayBuffer.isView(value)
+    ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+    : new Uint8Array(value);
+  out.append(`b${bytes.length}:`); // the length separates the bytes from what follows
+  let at = 0;
+  return {
+    value: undefined,
+    next() {
+      out.addBytes(bytes.subarray(at, at + SLICE));
+      at += SLICE;
+      return at < bytes.length ? 'more' : 'end';
+    },
+  };
 }
 
 class List implements Frame {

@@ -1,4 +1,4 @@
-import { makeClaimsRule } from '../algorithms/claims.js';
+import { MAX_KEEP_US, makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
@@ -35,7 +35,6 @@ export interface Crossed {
 /** After this time, any process may call the callback again, because it failed or takes long. */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
-const LONGEST_US = 34_560_000_000_000;
 
 /** The most callbacks that one observer runs at once. If more keys need one, they are reported at their next use. */
 const MOST_RUNNING = 100;
@@ -89,7 +88,7 @@ export function thresholds(
 }
 
 function kept(us: number): number {
-  return Math.round(Math.min(Math.max(us, SHORTEST_US), LONGEST_US));
+  return Math.round(Math.min(Math.max(us, SHORTEST_US), MAX_KEEP_US));
 }
 
 function isShare(share: unknown): boolean {

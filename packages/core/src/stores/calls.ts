@@ -17,7 +17,7 @@ import {
 } from '../base/host.js';
 import { isEnd } from '../contract/ask.js';
 import type { Answer, ClaimsAnswer } from '../contract/rule.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Step, Store } from '../contract/store.js';
 import type { AskOptions } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
@@ -53,22 +53,9 @@ export class Calls implements ProbeSender {
     then: (answers: Answers) => Eventually<Value>,
     options?: AskOptions,
     failed: (error: unknown) => Eventually<Value> = rethrow,
+    isCounted: boolean = !options?.background && steps.length > 0,
   ): Eventually<Value> {
-    const counts = !options?.background && steps.length > 0;
-    return this.call(steps, then, options, failed, counts ? this.breaker : undefined);
-  }
-
-  sendProbe(step: Step): Eventually<Answers> {
-    return this.call([step], (answers) => answers, undefined, rethrow, undefined);
-  }
-
-  private call<Value>(
-    steps: readonly Step[],
-    then: (answers: Answers) => Eventually<Value>,
-    options: ApplyOptions | undefined,
-    failed: (error: unknown) => Eventually<Value>,
-    breaker: CircuitBreaker | undefined,
-  ): Eventually<Value> {
+    const breaker = isCounted ? this.breaker : undefined;
     const askedUs = breaker ? breaker.clock.nowUs() : 0;
     const turn = breaker ? breaker.turns.now : 0;
     const startUs = this.observer ? systemClock.nowUs() : 0;
@@ -97,6 +84,10 @@ export class Calls implements ProbeSender {
     return isLater(answers)
       ? Promise.resolve(answers).then(takeAnswers, failCall)
       : takeAnswers(answers);
+  }
+
+  sendProbe(step: Step): Eventually<Answers> {
+    return this.callStore([step], (answers) => answers, undefined, rethrow, false);
   }
 
   private observeCall(startUs: number, outcome: string): void {
@@ -161,47 +152,34 @@ const SHARED_US = 1_000;
  * charge a call that timed out; such a charge is not refunded.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
-  return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);
-}
-
-class DeadlineStore implements Store {
-  readonly sync = false;
-  private readonly store: Store;
-  private readonly timeoutUs: number;
-  private readonly clock: Clock;
-  /** Whether calls share timers. False on hosts where a timer ends with the request that set it. */
-  private readonly shares = !endsTimersWithRequests();
-  private last: Waiting | undefined;
-
-  constructor(store: Store, timeoutUs: number, clock: Clock) {
-    this.store = store;
-    this.timeoutUs = timeoutUs;
-    this.clock = clock;
-  }
-
-  apply(steps: readonly Step[], options?: ApplyOptions): ReturnType<Store['apply']> {
-    const { background, deadlineUs: latestUs = Infinity } = options ?? {};
-    const nowUs = this.clock.nowUs();
-    const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
-    const untilUs = Math.min(ownUs, latestUs);
-    // The store gets no deadline for steps that end a request, such as releases: a late release is better than a permit
-    // that is held until its lease expires.
-    const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
-    const answers = this.store.apply(steps, { deadlineUs, background });
-    if (!isLater(answers) || untilUs === Infinity) return answers;
-    const waiting = background
-      ? new Waiting(untilUs, nowUs, afterIdly)
-      : this.waitingUntil(untilUs, nowUs);
-    return waiting.awaitAnswers(Promise.resolve(answers)); // the store may return any thenable
-  }
-
-  private waitingUntil(untilUs: number, nowUs: number): Waiting {
-    const { last } = this;
+  if (store.sync) return store;
+  /** False on hosts where a timer ends with the request that set it. */
+  const sharesTimers = !endsTimersWithRequests();
+  let last: Waiting | undefined;
+  const waitingUntil = (untilUs: number, nowUs: number): Waiting => {
     const lateUs = last?.isOpen ? last.endsUs - untilUs : -1;
-    if (last && this.shares && lateUs >= 0 && lateUs <= SHARED_US) return last;
-    this.last = new Waiting(untilUs, nowUs, after);
-    return this.last;
-  }
+    if (last && sharesTimers && lateUs >= 0 && lateUs <= SHARED_US) return last;
+    last = new Waiting(untilUs, nowUs, after);
+    return last;
+  };
+  return {
+    sync: false,
+    apply(steps, options) {
+      const { background, deadlineUs: latestUs = Infinity } = options ?? {};
+      const nowUs = clock.nowUs();
+      const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, timeoutUs);
+      const untilUs = Math.min(ownUs, latestUs);
+      // The store gets no deadline for steps that end a request, such as releases: a late release is better than a
+      // permit that is held until its lease expires.
+      const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
+      const answers = store.apply(steps, { deadlineUs, background });
+      if (!isLater(answers) || untilUs === Infinity) return answers;
+      const waiting = background
+        ? new Waiting(untilUs, nowUs, afterIdly)
+        : waitingUntil(untilUs, nowUs);
+      return waiting.awaitAnswers(Promise.resolve(answers)); // the store may return any thenable
+    },
+  };
 }
 
 class Waiting {

@@ -75,10 +75,9 @@ export class DenialCache {
       return undefined;
     }
     const denials = rule.logic.denials as DenialMemory;
-    const storeUs = nowUs + (numbers[at + 1] as number);
-    return denials.covers(step.cost, numbers[at + 2] as number)
-      ? denials.read(rule, numbers, at + 3, storeUs)
-      : undefined;
+    const cost = numbers[at + 2] as number;
+    if (denials.isOfOneCost ? step.cost !== cost : step.cost < cost) return undefined;
+    return denials.read(rule, numbers, at + 3, nowUs + (numbers[at + 1] as number));
   }
 
   /**

@@ -59,8 +59,6 @@ type Ask<Name> = (
   always: boolean,
 ) => readonly Answer[] | Promise<readonly Answer[]>;
 
-type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
-
 /**
  * Sends all parts at once and returns the answers in the order of the whole group. If a part rejects, the charges of
  * the others are refunded. Until then, these charges may cause rejections of other callers. Steps that count distinct
@@ -72,7 +70,7 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
   ask: Ask<Name>,
-  answerFailed?: AnswerFailed,
+  answerFailed?: (steps: readonly Step[], error: unknown) => readonly Answer[],
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
   const granted: Part<Name>[] = [];

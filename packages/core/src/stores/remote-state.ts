@@ -9,28 +9,12 @@ import { CircuitBreaker } from './circuit-breaker.js';
 import { DenialCache } from './denial-cache.js';
 import { FallbackCounters } from './fallback.js';
 
-export class RemoteState {
+export interface RemoteState {
   readonly counters: FallbackCounters;
   readonly denials: DenialCache | undefined;
-  readonly turns: Turns = new Turns();
-  private readonly store: Store;
-  private readonly clock: Clock;
-  private circuitBreaker: CircuitBreaker | undefined;
-
-  constructor(store: Store, clock: Clock | undefined) {
-    this.store = store;
-    this.clock = clock ?? systemClock;
-    this.counters = new FallbackCounters(this.clock);
-    this.denials = store.sync
-      ? undefined
-      : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
-  }
-
+  readonly turns: Turns;
   /** Returns the breaker that all users share. Only the settings of the first call are used. */
-  breaker(settings: BreakerSettings): CircuitBreaker {
-    this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
-    return this.circuitBreaker;
-  }
+  breaker(settings: BreakerSettings): CircuitBreaker;
 }
 
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
@@ -38,5 +22,18 @@ const states = new WeakMap<Store, RemoteState>();
 
 /** Returns the shared state of a store. Only the `clock` of the first call is used. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
-  return getOrMake(states, store, () => new RemoteState(store, clock));
+  return getOrMake(states, store, () => {
+    let shared: CircuitBreaker | undefined;
+    return {
+      counters: new FallbackCounters(clock ?? systemClock),
+      denials: store.sync
+        ? undefined
+        : new DenialCache(clock ?? store.testClock, store.denialsLastUs),
+      turns: new Turns(),
+      breaker(settings) {
+        shared ??= new CircuitBreaker(store, settings, clock);
+        return shared;
+      },
+    };
+  });
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
-import { type Eventually, isLater, type Turns } from '../base/host.js';
+import { type Eventually, isLater } from '../base/host.js';
 import type { Answer } from '../contract/rule.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import type { AskOptions, Linked, StoreLink, StoreUser } from '../contract/store-link.js';
@@ -50,27 +50,23 @@ class RemoteLink implements StoreLink {
   readonly clock: undefined = undefined;
   private readonly answering: Fallback;
   private readonly state: RemoteState;
-  private readonly denials: DenialCache | undefined;
   private readonly cachesDenials: boolean;
-  private readonly turns: Turns;
 
   constructor(store: Store, user: StoreUser) {
     const state = remoteState(store, user.clock);
     this.answering = answering(store, state, user);
     this.state = state;
-    this.denials = state.denials;
     this.cachesDenials = user.cachesDenials;
-    this.turns = state.turns;
   }
 
   askNow(): undefined {}
 
   soon<Value>(value: Value): Promise<Value> {
-    return this.turns.soon(value);
+    return this.state.turns.soon(value);
   }
 
   known(step: Step): Answer | undefined {
-    return this.cachesDenials ? this.denials?.denialOf(step) : undefined;
+    return this.cachesDenials ? this.state.denials?.denialOf(step) : undefined;
   }
 
   ask<Value>(
@@ -78,7 +74,7 @@ class RemoteLink implements StoreLink {
     then: (answers: Answers) => Eventually<Value>,
     options?: AskOptions,
   ): Eventually<Value> {
-    const { denials } = this;
+    const { denials } = this.state;
     if (!denials) return this.answering.askWithFallback(steps, then);
     const askedUs = denials.nowUs();
     const cacheDenials = (answers: Answers) => then(learnt(denials, steps, answers, askedUs));
@@ -104,7 +100,7 @@ class RemoteLink implements StoreLink {
   }
 
   forgetAll(): void {
-    this.denials?.clear();
+    this.state.denials?.clear();
   }
 
   forgetReset(limiter: string, key: string): void {
@@ -116,13 +112,14 @@ class RemoteLink implements StoreLink {
     answered: Eventually<Value>,
     { length }: readonly Step[],
   ): Eventually<Value> {
-    return isLater(answered) ? this.turns.after(answered, length) : answered;
+    return isLater(answered) ? this.state.turns.after(answered, length) : answered;
   }
 
   private forgetDenials(steps: readonly Step[]): void {
-    if (!this.denials) return;
+    const { denials } = this.state;
+    if (!denials) return;
     // Denials of permits and claims are not cached.
-    for (const step of steps) if (!step.lease && !step.claim) this.denials.forgetDenials(step);
+    for (const step of steps) if (!step.lease && !step.claim) denials.forgetDenials(step);
   }
 }
 

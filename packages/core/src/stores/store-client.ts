@@ -6,7 +6,7 @@ import { consoleLogger } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { ControlLink, LinkedControl } from '../contract/control-link.js';
 import type { Fault, Observer, Validate } from '../contract/observer.js';
-import { capacityOf, type Rule, sameRule } from '../contract/rule.js';
+import { type Rule, sameRule } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import type { Policies, StoreLink } from '../contract/store-link.js';
 import type { Room, UpkeepClient } from '../contract/upkeep.js';
@@ -150,10 +150,9 @@ function sharedState(store: Store, clock: Clock = systemClock): SharedState {
 
 function numbers(rule: Rule): string {
   if (rule.soft) return `${numbers(rule.soft)} with overage`;
-  const { described, declared } = rule.logic;
-  if (described) return described(rule);
-  const { limit, windowMs, algorithm } = declared(rule);
-  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
+  const { algorithm, ...declared } = rule.logic.declared(rule);
+  const texts = Object.entries(declared).map(([name, value]) => `${name} ${value}`);
+  return `${algorithm} (${texts.join(', ')})`;
 }
 
 /** Links the client of a store to the control that changes the limits live. */

@@ -121,7 +121,7 @@ describe('a limit by calendar', () => {
     expect(createLimiter({ limit: 5, window: week }).name).toBe('5-per-week-7@UTC');
     const other = () => rateLimit({ name: 'w', limit: 5, window: calendar('week') });
     expect(() => createGuard(other(), { store })).toThrow(
-      /"w" is 5 per week-7@UTC in this store, not 5 per week@UTC/,
+      /"w" is calendar:week-7@UTC \(limit 5\) in this store, not calendar:week@UTC \(limit 5\)/,
     );
   });
 

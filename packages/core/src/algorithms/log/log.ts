@@ -22,7 +22,6 @@ import { isAhead, stepLog } from './log-step.js';
 
 export const logMachine: Machine = {
   same: (rule: LogRule, other: LogRule) => rule.windowUs === other.windowUs,
-  capacity: ({ limit }: LogRule) => limit,
   share: ({ limit, windowUs }: LogRule, share) => makeLogRule(limit, Math.ceil(windowUs / share)),
   policy: (name, rule: LogRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: LogRule) => ({
@@ -33,7 +32,6 @@ export const logMachine: Machine = {
   expiresAfterUs: ({ windowUs }: LogRule) => windowUs,
   measure: measureLog,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
-  merges: true,
   shelf: () => new LogShelf(),
   denials: {
     holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
@@ -42,8 +40,8 @@ export const logMachine: Machine = {
       // The store's answer changes when the log becomes empty, even for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
-    /** For one cost only, because the cost decides which entry must expire before a retry passes. */
-    covers: (cost, kept) => cost === kept,
+    // The cost decides which entry must expire before a retry passes.
+    isOfOneCost: true,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;
       numbers[at + 1] = freesUs;

@@ -1,5 +1,6 @@
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import type { Ask } from '../../contract/ask.js';
+import type { Answer, Rule, Shelf, ShelfStep } from '../../contract/rule.js';
 import { ByCount } from './by-count.js';
 
 export interface Expiring {
@@ -11,7 +12,9 @@ const LONGEST_KEY = 128;
 const SWEEP = 64;
 
 /** A shelf that stores each count as an object. */
-export abstract class KeyedShelf<Rule extends { readonly code: string }, State extends Expiring> {
+export abstract class KeyedShelf<Own extends Rule, State extends Expiring>
+  implements Shelf<Own, State>
+{
   readonly grows: boolean = false;
   private readonly counts = new ByCount<Map<string, State>>(
     () => new Map(),
@@ -25,9 +28,11 @@ export abstract class KeyedShelf<Rule extends { readonly code: string }, State e
     return this.held;
   }
 
-  find(ask: Ask<Rule>, _nowUs: number): State | undefined {
+  find(ask: Ask<Own>, _nowUs: number): State | undefined {
     return this.counts.find(ask.limiter, ask.rule.code)?.get(this.nameOf(ask));
   }
+
+  abstract step(step: ShelfStep<Own, State>): Answer;
 
   reclaim(nowUs: number): void {
     for (let count = 0; count < SWEEP; count += 1) {
@@ -45,20 +50,20 @@ export abstract class KeyedShelf<Rule extends { readonly code: string }, State e
     }
   }
 
-  protected set(ask: Ask<Rule>, state: State): void {
+  protected set(ask: Ask<Own>, state: State): void {
     const states = this.counts.findOrMake(ask.limiter, ask.rule.code);
     const name = this.nameOf(ask);
     if (!states.has(name)) this.held += 1;
     states.set(detached(name), state);
   }
 
-  protected delete(ask: Ask<Rule>): void {
+  protected delete(ask: Ask<Own>): void {
     if (this.counts.find(ask.limiter, ask.rule.code)?.delete(this.nameOf(ask))) this.held -= 1;
   }
 
   protected evicted(_state: State): void {}
 
-  protected nameOf({ key }: Ask<Rule>): string {
+  protected nameOf({ key }: Ask<Own>): string {
     if (key.length <= LONGEST_KEY) return key;
     this.seed ??= randomSeed();
     return shortened(key, this.seed);

@@ -1,6 +1,5 @@
 /** Renews all leases of the same length before they expire, a few per turn, and retries failed releases. */
 
-import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
@@ -39,7 +38,6 @@ export class LeaseCycle {
   private retriedUs = 0;
   private catchingUp = false;
   private readonly client: UpkeepClient<Step>;
-  private readonly clock: Clock;
   private readonly leaseUs: number;
   private readonly resendUs: number;
   private readonly track: (call: Promise<unknown>) => void;
@@ -51,7 +49,6 @@ export class LeaseCycle {
     track: (call: Promise<unknown>) => void,
   ) {
     this.client = client;
-    this.clock = client.clock;
     this.leaseUs = leaseUs;
     this.track = track;
     this.roster = new Roster(leaseUs);
@@ -94,7 +91,7 @@ export class LeaseCycle {
   noteLost(release: Step): void {
     const late = this.values.get(release);
     if (late?.hold() === false) late.drop();
-    const nowUs = this.clock.nowUs();
+    const nowUs = this.client.clock.nowUs();
     if (this.lost.size === 0) this.retriedUs = nowUs;
     const leases = release.op === 'done' ? DONE_LEASES : 1;
     this.lost.addRelease(release, nowUs + leases * this.leaseUs);
@@ -106,7 +103,7 @@ export class LeaseCycle {
 
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;
-    const nowUs = this.clock.nowUs();
+    const nowUs = this.client.clock.nowUs();
     this.beginRound(nowUs);
     this.roster.catchUp(nowUs);
     this.catchingUp = true;
@@ -138,7 +135,7 @@ export class LeaseCycle {
   }
 
   keepUp(): void {
-    if (!this.cancel || this.clock.nowUs() < this.dueUs + OVERDUE_US) return;
+    if (!this.cancel || this.client.clock.nowUs() < this.dueUs + OVERDUE_US) return;
     this.cancel();
     this.turn();
   }
@@ -154,18 +151,18 @@ export class LeaseCycle {
 
   private startTimer(): void {
     if (this.cancel) return;
-    this.turnedUs = this.clock.nowUs();
+    this.turnedUs = this.client.clock.nowUs();
     this.schedule(this.roster.turnUs);
   }
 
   private schedule(us: number): void {
-    this.dueUs = this.clock.nowUs() + us;
+    this.dueUs = this.client.clock.nowUs() + us;
     this.cancel = afterIdly(us / 1000, () => this.turn());
   }
 
   private turn(): void {
     this.cancel = undefined;
-    const nowUs = this.clock.nowUs();
+    const nowUs = this.client.clock.nowUs();
     const sinceUs = nowUs - this.turnedUs;
     this.turnedUs = nowUs;
     if (nowUs - this.retriedUs >= this.resendUs) this.beginRound(nowUs);
@@ -193,7 +190,7 @@ export class LeaseCycle {
     await Promise.all(calls);
     if (this.cancel !== cancel) return; // the calls took too long, so the next turn was started by the timer
     cancel?.();
-    this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.turnedUs));
+    this.schedule(Math.max(SOONEST_US, this.client.clock.nowUs() - this.turnedUs));
   }
 
   /** Sends each renewal in a separate call, so failures stay apart. A remote store batches the calls. */

@@ -79,13 +79,8 @@ export class CallerWindows {
 
   private age({ number, list }: Aged): void {
     const minute = minuteOf(number);
-    const last = this.minutes.at(-1);
-    if (last?.number !== minute) this.minutes.push({ number: minute, list });
-    else
-      this.minutes[this.minutes.length - 1] = {
-        number: minute,
-        list: mergeLists([last.list, list]),
-      };
+    const same = this.minutes.at(-1)?.number === minute ? this.minutes.pop() : undefined;
+    this.minutes.push({ number: minute, list: same ? mergeLists([same.list, list]) : list });
   }
 }
 

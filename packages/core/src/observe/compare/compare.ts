@@ -76,7 +76,57 @@ export function compareWith<Raw = unknown>(
   read: (raw: Raw) => Verdict | undefined,
   options: CompareOptions = {},
 ): Comparison {
-  return new Comparer(read as (raw: unknown) => Verdict | undefined, options);
+  checkOptions(options, 'compareWith()', NAMES);
+  const { write, sample = 0.1, limiter: compared, secret } = options;
+  for (const [name, callback] of Object.entries({ read, write: write ?? read }))
+    if (typeof callback !== 'function') throw mustBe(name, 'a function', callback);
+  checkSecret(secret);
+  shareFromZero('sample', sample);
+  const random = randomOf(options);
+  const seal = secret === undefined ? undefined : new CallerSeal(secret);
+  const seen = new WeakMap<LimitRequest, Seen>();
+  const likely = new Causes();
+  const concerns = ({ limiter, mode, outcome }: DecisionEvent): boolean => {
+    if (outcome !== 'allowed' && outcome !== 'would-deny') return false;
+    return compared === undefined ? mode === 'shadow' : compared === limiter;
+  };
+  const sealed = (verdict: Verdict): Verdict => {
+    const { key } = verdict;
+    return seal && key !== undefined ? { ...verdict, key: seal.seal(key) } : verdict;
+  };
+  const comparison = {
+    agreed: 0,
+    onlyTheirs: 0,
+    onlyOurs: 0,
+    causes: { key: 0, cost: 0, limit: 0, window: 0, unknown: 0 },
+    onDecision(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) {
+      if (!request || !concerns(event)) return;
+      const before = seen.get(request)?.event;
+      if (before === undefined || isStricter(event, before)) seen.set(request, { event, key });
+    },
+    onEnd(request: LimitRequest) {
+      const own = seen.get(request);
+      if (!own) return;
+      seen.delete(request);
+      const theirs = verdictFrom(read(request.raw as Raw));
+      if (!theirs) return;
+      const ours = verdictOf(own);
+      const cause = likely.observe(ours, theirs);
+      if (ours.allowed === theirs.allowed) {
+        comparison.agreed += 1;
+        return;
+      }
+      if (ours.allowed) comparison.onlyTheirs += 1;
+      else comparison.onlyOurs += 1;
+      comparison.causes[cause] += 1;
+      if (!write || random() >= sample) return;
+      const { limiter } = own.event;
+      disregard(
+        write({ limiter, cause, ours: sealed(ours), theirs: sealed(theirs), share: sample }),
+      );
+    },
+  };
+  return comparison;
 }
 
 const FACTS = Object.entries({
@@ -92,76 +142,6 @@ const FACTS = Object.entries({
 interface Seen {
   readonly event: DecisionEvent;
   readonly key: string | undefined;
-}
-
-class Comparer implements Comparison {
-  agreed = 0;
-  onlyTheirs = 0;
-  onlyOurs = 0;
-  readonly causes: Record<Cause, number> = { key: 0, cost: 0, limit: 0, window: 0, unknown: 0 };
-  private readonly read: (raw: unknown) => Verdict | undefined;
-  private readonly write: CompareOptions['write'];
-  private readonly limiter: string | undefined;
-  private readonly sample: number;
-  private readonly random: () => number;
-  private readonly seal: CallerSeal | undefined;
-  private readonly seen = new WeakMap<LimitRequest, Seen>();
-  private readonly likely = new Causes();
-
-  constructor(read: (raw: unknown) => Verdict | undefined, options: CompareOptions) {
-    checkOptions(options, 'compareWith()', NAMES);
-    const { write, sample = 0.1, limiter, secret } = options;
-    for (const [name, callback] of Object.entries({ read, write: write ?? read }))
-      if (typeof callback !== 'function') throw mustBe(name, 'a function', callback);
-    checkSecret(secret);
-    this.read = read;
-    this.write = write;
-    this.limiter = limiter;
-    this.sample = shareFromZero('sample', sample);
-    this.random = randomOf(options);
-    this.seal = secret === undefined ? undefined : new CallerSeal(secret);
-  }
-
-  onDecision(
-    event: DecisionEvent,
-    key: string | undefined,
-    request: LimitRequest | undefined,
-  ): void {
-    if (!request || !this.concerns(event)) return;
-    const before = this.seen.get(request)?.event;
-    if (before === undefined || isStricter(event, before)) this.seen.set(request, { event, key });
-  }
-
-  onEnd(request: LimitRequest): void {
-    const seen = this.seen.get(request);
-    if (!seen) return;
-    this.seen.delete(request);
-    const theirs = verdictFrom(this.read(request.raw));
-    if (!theirs) return;
-    const ours = verdictOf(seen);
-    const cause = this.likely.observe(ours, theirs);
-    if (ours.allowed === theirs.allowed) {
-      this.agreed += 1;
-      return;
-    }
-    if (ours.allowed) this.onlyTheirs += 1;
-    else this.onlyOurs += 1;
-    this.causes[cause] += 1;
-    if (!this.write || this.random() >= this.sample) return;
-    const { limiter } = seen.event;
-    const [shown, other] = [this.sealed(ours), this.sealed(theirs)];
-    disregard(this.write({ limiter, cause, ours: shown, theirs: other, share: this.sample }));
-  }
-
-  private concerns({ limiter, mode, outcome }: DecisionEvent): boolean {
-    if (outcome !== 'allowed' && outcome !== 'would-deny') return false;
-    return this.limiter === undefined ? mode === 'shadow' : this.limiter === limiter;
-  }
-
-  private sealed(verdict: Verdict): Verdict {
-    const { key } = verdict;
-    return this.seal && key !== undefined ? { ...verdict, key: this.seal.seal(key) } : verdict;
-  }
 }
 
 function verdictFrom(read: unknown): Verdict | undefined {
