@@ -54,7 +54,8 @@ export class AddressFinder<Args extends readonly unknown[]> {
     if (!this.isConfigured) return undefined;
     let own: unknown;
     try {
-      own = this.clientIp?.(...args);
+      const { clientIp } = this;
+      own = clientIp?.(...args);
     } catch {
       // As for `find`, the peer is then unknown.
     }
@@ -68,7 +69,8 @@ export class AddressFinder<Args extends readonly unknown[]> {
 
   private peer(args: Args): string | undefined {
     try {
-      const own: unknown = this.clientIp?.(...args) ?? undefined;
+      const { clientIp } = this;
+      const own: unknown = clientIp?.(...args) ?? undefined;
       if (own === undefined || typeof own === 'string') return own;
       throw new Junk('clientIp', own);
     } catch (error) {

@@ -222,8 +222,9 @@ class FetchRequest<
   }
 
   waitUntil(promise: Promise<unknown>): boolean {
-    this.keepAlive?.(promise, ...this.all);
-    return this.keepAlive !== undefined;
+    const { keepAlive, all } = this;
+    keepAlive?.(promise, ...all);
+    return keepAlive !== undefined;
   }
 
   get method(): string {

@@ -2,12 +2,23 @@ import type { Admission } from '../contract/admission.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
 import { mergeHeaders } from '../http/fields.js';
-import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
+import {
+  type HostResponse,
+  type WebHeaders,
+  type WebReader,
+  type WebResponse,
+  webClasses,
+} from './web.js';
+
+interface Cloneable extends WebResponse {
+  clone(): WebResponse;
+}
 
 /**
  * Returns the response with the headers set: the same object, or a copy if its headers are immutable (a response of
  * `fetch()`) or it has no body. A handler may return a response without a body for many requests, and none of them may
- * see the headers of another.
+ * see the headers of another. On Deno, always a copy: there, a response whose headers and `body` were both used loses
+ * its `Content-Length`.
  */
 export function withHeaders<Res extends WebResponse>(
   response: Res,
@@ -16,12 +27,7 @@ export function withHeaders<Res extends WebResponse>(
   // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
-    // Once `body` was read, Bun sends a text without a type as `application/octet-stream`, and Deno sends any text
-    // without its length. So there, a response like a text counts as one with a body, even if it has none and is given
-    // to many requests.
-    const hasType = response.headers.get('Content-Type') !== null;
-    const isText = (hasType ? 'Deno' : 'Bun') in globalThis;
-    if (!/204|^3/.test(`${response.status}`) && (isText || response.body)) {
+    if (!('Deno' in globalThis) && hasBody(response)) {
       // Read only now, because @hono/node-server replaces the headers when `body` is read.
       setFields(response.headers, fields);
       return response;
@@ -30,6 +36,16 @@ export function withHeaders<Res extends WebResponse>(
     // Its headers are immutable.
   }
   return copyWithFields(response, fields);
+}
+
+/** On Bun a text without a type keeps its type only while nothing reads its `body`, so that of a clone is read. */
+function hasBody(response: WebResponse): boolean {
+  const { headers } = response;
+  if (!('Bun' in globalThis) || headers.get('Content-Type') !== null) return Boolean(response.body);
+  const { body } = (response as Cloneable).clone();
+  // If it is a stream, the clone would otherwise collect all that the stream sends.
+  (body as Pick<WebReader, 'cancel'> | null)?.cancel(undefined).catch(() => undefined);
+  return body !== null;
 }
 
 function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly Header[]): Res {

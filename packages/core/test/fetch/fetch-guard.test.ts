@@ -81,6 +81,34 @@ describe('a wrapped handler', () => {
     },
   );
 
+  it('calls the functions of options without `this`', async () => {
+    const seen: [string, unknown][] = [];
+    const noting = <Value>(name: string, value: Value) =>
+      function option(this: unknown): Value {
+        seen.push([name, this]);
+        return value;
+      };
+    const limits = fetchGuard(
+      [
+        rateLimit({ name: 'a', limit: 9, window: '1h', cost: noting('cost', 1) }),
+        rateLimit({ name: 'b', limit: 9, window: '1h', key: noting('key', 'all') }),
+        concurrencyLimit({ name: 'c', limit: 9, key: 'all' }),
+      ],
+      {
+        clientIp: noting('clientIp', '192.0.2.1'),
+        skip: noting('skip', false),
+        mode: noting('mode', 'enforce' as const),
+        waitUntil: noting('waitUntil', undefined),
+        store: laterStore(),
+        onDecision: (_event, _key, request) => void request.waitUntil?.(Promise.resolve()),
+      },
+    );
+    await (await limits.wrap(() => new Response('sent'))(ask())).text();
+    const names = ['clientIp', 'cost', 'key', 'mode', 'skip', 'waitUntil'];
+    expect([...new Set(seen.map(([name]) => name))].sort()).toEqual(names);
+    expect(seen.filter(([, self]) => self !== undefined)).toEqual([]);
+  });
+
   it('believes the proxies it is told of, from the peer that clientIp names', async () => {
     const seen: (string | undefined)[] = [];
     const key = (request: { clientIp: string | undefined }) => void seen.push(request.clientIp);
