@@ -134,15 +134,16 @@ async function clientFor(
   const single = { ...options, db: databaseOf(url), retryStrategy };
   const clients = {
     // Without the check for readiness, `doctor` also works while this server is loading, and for a user who may not run
-    // INFO.
+    // INFO or CLUSTER INFO.
     node: () => new Redis({ ...single, ...node, enableReadyCheck: false }),
     cluster: () =>
       new Cluster([node], {
         lazyConnect: true,
+        enableReadyCheck: false,
         clusterRetryStrategy: retryStrategy,
         // The certificate may name only the host, so its address must not replace it.
         dnsLookup: (host, callback) => callback(null, host),
-        redisOptions: options,
+        redisOptions: { ...options, enableReadyCheck: false },
       }),
     sentinels: () =>
       new Redis({

@@ -31,9 +31,19 @@ export class UnknownLimiterError extends UsageError {
  * The announced limiters with this name, or all for `*`. Undefined if the list of limiters can't be read, or may be
  * incomplete because Redis has lost its data.
  *
- * @param options undefined for commands without the option `--anyway`
+ * @param options undefined for commands without the option `--anyway`, which need the list: they fail without it
  * @throws UnknownLimiterError if no process has announced the name, unless `anyway` is set
  */
+export function limitersNamed(
+  control: RedisControl,
+  limiter: string,
+  options: undefined,
+): Promise<readonly KnownLimiter[]>;
+export function limitersNamed(
+  control: RedisControl,
+  limiter: string,
+  options: AnywayOption,
+): Promise<readonly KnownLimiter[] | undefined>;
 export async function limitersNamed(
   control: RedisControl,
   limiter: string,
@@ -41,11 +51,11 @@ export async function limitersNamed(
 ): Promise<readonly KnownLimiter[] | undefined> {
   const endMs = performance.now() + ANNOUNCED_AGAIN_MS;
   for (;;) {
-    const known = await announced(control);
+    const known = options ? await announced(control) : await control.limiters();
     if (known === undefined || limiter === EVERY) return known;
     const named = known.filter(({ name }) => name === limiter);
     if (named.length > 0 || options?.anyway) return named;
-    if (await hasLostSettings(control)) {
+    if (options && (await hasLostSettings(control))) {
       process.stderr.write('warning: names are not checked: the store has lost its data\n');
       return undefined;
     }
@@ -68,7 +78,7 @@ export async function announced(
   try {
     return await control.limiters();
   } catch (error) {
-    // Commands must work even if the list cannot be read, above all the command that turns a limiter off.
+    // Changes must work even if the list cannot be read, above all the command that turns a limiter off.
     if (!isSpillwayError(error) || error.code !== 'SPW_STORE_ERROR') throw error;
     process.stderr.write(`warning: names are not checked: ${error.message}\n`);
     return undefined;

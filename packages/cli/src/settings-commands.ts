@@ -161,7 +161,7 @@ function factorOf(text: string): number {
   return given(fractionOf(text.replace(/^x/i, '')), '--factor must be like 2, 0.5 or 150%', text);
 }
 
-function given(value: number, must: string, text: string): number {
+export function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;
 }
@@ -170,6 +170,6 @@ export function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 
-function numberOf(text: string): number {
+export function numberOf(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -10,7 +10,7 @@ import {
 import type { RedisStore } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
 import { type KeyOptions, keyFrom } from './keys.js';
-import { announced, EVERY, namesNear, UnknownLimiterError } from './known.js';
+import { EVERY, namesNear, UnknownLimiterError } from './known.js';
 import { numbersOf } from './limiters-table.js';
 import { print, printJson } from './output.js';
 import { plain } from './plain.js';
@@ -49,7 +49,7 @@ export function showShapers(
 ): Promise<void> {
   const counted = keyFrom(key, options);
   return connected(options, async (connection) => {
-    const all = (await announced(connection.control)) ?? [];
+    const all = await connection.control.limiters();
     const isPart = (name: string) =>
       shaper === EVERY || name === shaper || name.startsWith(`${shaper}/`);
     const named = all.filter(

@@ -33,7 +33,7 @@ export function show(
 ): Promise<void> {
   const counted = keyFrom(key, options);
   return connected(options, async (connection) => {
-    const named = (await limitersNamed(connection.control, limiter, undefined)) ?? [];
+    const named = await limitersNamed(connection.control, limiter, undefined);
     const looks = await lookAtAll(connection, named, counted);
     const counts = looks.map(({ limiter: name, numbers, rule, answer }): Count => {
       const { used, remaining, resetMs } = measure(rule, answer, 1);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Change, Override } from '@spillway/core';
 import type { Follower, KnownLimiter, RedisControl } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
@@ -7,14 +6,8 @@ import { effectiveSettings, followedBy } from './in-force.js';
 import { announced, EVERY, namesNear, unknownLine } from './known.js';
 import { limitersTable } from './limiters-table.js';
 import { LOST_LINE } from './lost-settings.js';
-import {
-  changeLine,
-  changesTable,
-  overridesTable,
-  print,
-  printError,
-  printJson,
-} from './output.js';
+import { changeLine, changesTable, overridesTable, print, printJson } from './output.js';
+import { untilStopped } from './until-stopped.js';
 import { UsageError } from './usage-error.js';
 
 const LOOK_EVERY_MS = 500;
@@ -85,29 +78,17 @@ function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]
 }
 
 export function watchChanges(options: CommonOptions): Promise<void> {
-  const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => stop.abort());
-  }
-  return connected({ ...options, reconnects: true }, async ({ control }) => {
+  return untilStopped(options, LOOK_EVERY_MS, async ({ control }) => {
     let seen = (await control.history())[0]?.id ?? 0;
     process.stderr.write('Watching for changes.\n');
-    let isAway = false;
-    while (!stop.signal.aborted) {
-      await delay(LOOK_EVERY_MS, undefined, stop).catch(() => undefined);
-      try {
-        const changes = await changesSince(control, seen);
-        for (const change of changes) {
-          if (options.json) printJson(change);
-          else print(changeLine(change));
-        }
-        seen = changes.at(-1)?.id ?? seen;
-        isAway = false;
-      } catch (error) {
-        if (!isAway) printError(error, options.json === true);
-        isAway = true;
+    return async () => {
+      const changes = await changesSince(control, seen);
+      for (const change of changes) {
+        if (options.json) printJson(change);
+        else print(changeLine(change));
       }
-    }
+      seen = changes.at(-1)?.id ?? seen;
+    };
   });
 }
 

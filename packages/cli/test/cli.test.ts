@@ -313,6 +313,14 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     });
     expect(await spillway(['reset', 'api', 'ada', ...anyway])).toMatchObject({ code: 0, err: '' });
     expect((await spillway(['status', ...at])).out).toMatch(/api +mode +off/);
+    const rights = ['~spw:*', '+@all', '-info', '-cluster', '+cluster|slots'];
+    for (const node of nodes) await node.acl('SETUSER', 'limited', 'on', '>pw', ...rights);
+    const limited = ['--cluster', '--redis', `redis://limited:pw@127.0.0.1:${servers[0]?.port}`];
+    expect(await spillway(['status', ...limited])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/api +mode +off/),
+      err: '',
+    });
     // The settings are in one slot: two of the three nodes do not have it.
     const alone = servers.map(({ port }) =>
       spillway([

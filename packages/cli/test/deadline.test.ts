@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { because, commandOnRedis } from './command.js';
+import { because, commandOnRedis, PASSWORD } from './command.js';
 
 /** Accepts data, and never answers. */
 async function blackHole(): Promise<string> {
@@ -87,5 +87,40 @@ describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1
       code: 1,
       err: expect.stringContaining('may still be made'),
     });
+  });
+});
+
+describe.skipIf(redisProgram === null)('spillway watch', () => {
+  const { port, start } = commandOnRedis('own');
+
+  it('ends at Ctrl-C, although Redis has not answered its call', async () => {
+    let isSilent = false;
+    const ends: Socket[] = [];
+    let called = (): void => {};
+    const call = new Promise<void>((resolve) => {
+      called = resolve;
+    });
+    const way = createServer((near) => {
+      const far = createConnection(port(), '127.0.0.1');
+      ends.push(near, far);
+      for (const socket of [near, far]) socket.on('error', () => {});
+      near.on('data', (bytes) => (isSilent ? called() : far.write(bytes)));
+      far.on('data', (bytes) => near.write(bytes));
+    }).listen(0, '127.0.0.1');
+    await once(way, 'listening');
+    onTestFinished(() => {
+      way.close();
+      for (const socket of ends) socket.destroy();
+    });
+    const at = (way.address() as AddressInfo).port;
+    const child = start(['watch'], { REDIS_URL: `redis://:${PASSWORD}@127.0.0.1:${at}` });
+    const gone = once(child, 'close');
+    for await (const text of child.stderr ?? []) if (`${text}`.includes('Watching')) break;
+    isSilent = true;
+    await call;
+    const fromMs = Date.now();
+    child.kill('SIGINT');
+    expect(await gone).toEqual([0, null]);
+    expect(Date.now() - fromMs).toBeLessThan(3_000);
   });
 });

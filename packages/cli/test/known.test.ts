@@ -293,6 +293,21 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(reset.err).toContain('could not store or read the list of limiters');
   });
 
+  it.each(['show', 'shapers'])(
+    '%s fails if the list of limiters cannot be read',
+    async (command) => {
+      await redis().set(LIMITERS, 'junk');
+      for (const limiter of ['api', '*']) {
+        const { code, out, err } = await spillway([command, limiter, 'ada']);
+        expect({ code, out, err }).toEqual({
+          code: 1,
+          out: '',
+          err: expect.stringMatching(/^error: .*WRONGTYPE/),
+        });
+      }
+    },
+  );
+
   it('lets nobody write to the terminal through a name', async () => {
     const until = Date.now() + 60_000;
     await redis().hset(

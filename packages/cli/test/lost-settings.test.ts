@@ -120,6 +120,7 @@ describe.skipIf(redisProgram === null)('spillway, after Redis has lost its data'
 
     it('and is not announced again, if the settings are lost', async () => {
       await lost();
+      expect((await spillway(['show', 'store-only', 'eve'])).code).toBe(2);
       const { code, err } = await spillway(['block', 'store-only', 'eve', ...because]);
       expect(code).toBe(0);
       expect(err).toContain('names are not checked: the store has lost its data');

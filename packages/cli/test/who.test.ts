@@ -7,7 +7,7 @@ import { ManualClock } from '@spillway/core/testing';
 import { topCallers } from '@spillway/core/who';
 import { redisControl, redisReports } from '@spillway/redis';
 import { redisProgram } from 'spillway-testkit/redis';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { COMMAND, commandOnRedis } from './command.js';
 
 const SECRET = 'a secret of the tests';
@@ -282,6 +282,31 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
       await once(child, 'close');
       await callers.close();
       expect(JSON.parse(out).limiters).toMatchObject([{ limiter: 'api', requests: 0 }]);
+    });
+
+    it('fails if it can print nothing', async () => {
+      await redis().acl('SETUSER', 'top', 'on', '>pw', '~*', '+@all');
+      onTestFinished(async () => void (await redis().acl('DELUSER', 'top')));
+      const at = url().replace(/\/\/.*@/, '//top:pw@');
+      const child = start(['top', '--every', '2', '--once'], { REDIS_URL: at });
+      const texts = { out: '', err: '' };
+      child.stdout?.on('data', (text) => {
+        texts.out += text;
+      });
+      child.stderr?.on('data', (text) => {
+        texts.err += text;
+      });
+      const ended = once(child, 'close');
+      await vi.waitFor(
+        async () => expect(await redis().client('LIST')).toMatch(/cmd=eval(sha)? user=top/),
+        { timeout: 10_000, interval: 20 },
+      );
+      await redis().acl('SETUSER', 'top', '-@all');
+      expect({ code: (await ended)[0], ...texts }).toEqual({
+        code: 1,
+        out: '',
+        err: expect.stringContaining('NOPERM'),
+      });
     });
 
     it.skipIf(process.platform !== 'linux')(

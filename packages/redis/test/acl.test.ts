@@ -4,9 +4,17 @@ import { storeConformance } from '@spillway/conformance';
 import { createLimiter, type Step } from '@spillway/core';
 import { type LogAnswer, makeRule, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
-import { Redis } from 'ioredis';
-import { describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, expect, it, onTestFinished, test, vi } from 'vitest';
+import { Cluster, Redis } from 'ioredis';
+import { Cluster as Cluster5 } from 'ioredis5';
+import { Cluster as ValkeyCluster } from 'iovalkey';
+import { createCluster } from 'redis';
+import {
+  describeOnEachServer,
+  type RedisServer,
+  redisProgram,
+  useCluster,
+} from 'spillway-testkit/redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { redisControl, redisReports, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { userFromDocs } from './rights.js';
@@ -206,5 +214,37 @@ describeOnEachServer('as the user of docs/operations.md', (start) => {
     await expect(redis.call(command, ...args)).rejects.toThrow(
       /NOPERM|permission|can't (run|access)/i,
     );
+  });
+});
+
+describe.skipIf(redisProgram === null)('as that user on a Cluster', () => {
+  const { servers, nodes } = useCluster();
+  const { name, rules, onCluster, password } = userFromDocs();
+  const redisOptions = { username: name, password };
+  const at = () => [{ host: '127.0.0.1', port: servers[0]?.port as number }];
+
+  beforeAll(async () => {
+    for (const node of nodes) await node.acl('SETUSER', name, ...rules, ...onCluster);
+  });
+
+  it.each([
+    ['ioredis 6', () => new Cluster(at(), { redisOptions })],
+    ['ioredis 5', () => new Cluster5(at(), { redisOptions })],
+    ['iovalkey', () => new ValkeyCluster(at(), { redisOptions })],
+  ])('a client of %s is ready, and decides', async (_, connect) => {
+    const client = connect() as Cluster;
+    client.on('error', () => {});
+    onTestFinished(() => client.disconnect());
+    const [answer] = await redisStore(client).apply([take('ada', { op: 'look' })]);
+    expect(answer).toMatchObject({ allowed: true });
+  });
+
+  it('a cluster of node-redis decides', async () => {
+    const rootNodes = [{ url: `redis://127.0.0.1:${servers[0]?.port}` }];
+    const client = createCluster({ rootNodes, defaults: redisOptions });
+    await client.connect();
+    onTestFinished(() => client.destroy());
+    const [answer] = await redisStore(client).apply([take('ada', { op: 'look' })]);
+    expect(answer).toMatchObject({ allowed: true });
   });
 });

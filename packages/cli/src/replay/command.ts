@@ -3,7 +3,7 @@ import type { TrustProxy } from '@spillway/core/adapter';
 import type { Command } from 'commander';
 import { examples } from '../command-options.js';
 import { print, printJson } from '../output.js';
-import { fractionOf } from '../settings-commands.js';
+import { fractionOf, given, numberOf } from '../settings-commands.js';
 import { UsageError } from '../usage-error.js';
 import type { FieldMap } from './json-lines.js';
 import { loadPolicy } from './policy.js';
@@ -67,10 +67,11 @@ async function run(logs: readonly string[], options: ReplayCommandOptions): Prom
   if (logs.length === 0 && process.stdin.isTTY) throw new UsageError('which logs?');
   const { format, compare, html, fields, trustProxy } = options;
   const bar = progressBar(process.stderr);
+  const { maxRejected: share } = options;
   const numbers = {
-    maxRejected: fractionOf(options.maxRejected),
-    maxCallers: Number(options.maxCallers),
-    top: Number(options.top),
+    maxRejected: given(fractionOf(share), '--max-rejected must be like 1% or 0.01', share),
+    maxCallers: countOf('--max-callers', options.maxCallers),
+    top: countOf('--top', options.top),
   };
   try {
     const report = await replay({
@@ -99,6 +100,10 @@ function writePage(path: string, page: string): void {
   } catch (error) {
     throw new UsageError(`cannot write the page: ${(error as Error).message}`);
   }
+}
+
+function countOf(option: string, text: string): number {
+  return given(numberOf(text), `${option} must be a number such as 10`, text);
 }
 
 function fieldsOf(text: string): FieldMap {

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { mergeReports } from '@spillway/core/who';
 import { redisReports } from '@spillway/redis';
-import { type CommonOptions, connected } from '../connection.js';
-import { print, printError, printJson } from '../output.js';
+import { type CommonOptions, type Connection, connected } from '../connection.js';
+import { print, printJson } from '../output.js';
 import { plain } from '../plain.js';
 import { table } from '../table.js';
+import { untilStopped } from '../until-stopped.js';
 import { UsageError } from '../usage-error.js';
 import { type RevealOptions, revealer, shareOf, shareText } from './callers.js';
 import { RateMeter, type Rates } from './rate-meter.js';
@@ -32,37 +33,27 @@ const HEAD = [
 export function top(options: TopOptions): Promise<void> {
   const reveal = revealer(options);
   const everyMs = 1_000 * secondsFrom(options.every);
-  const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => stop.abort());
-  }
-  return connected({ ...options, reconnects: true }, async ({ client, prefix }) => {
+  const begin = async ({ client, prefix }: Connection): Promise<() => Promise<void>> => {
     const reports = redisReports(client, { prefix });
     const meter = new RateMeter();
     meter.measure(await reports.read());
-    let isAway = false;
-    while (!stop.signal.aborted) {
-      await delay(everyMs, undefined, stop).catch(() => undefined);
-      if (stop.signal.aborted) return;
-      try {
-        const processes = await reports.read();
-        const rates = meter.measure(processes);
-        const rows = mergeReports(processes.flatMap(({ limiters }) => limiters)).map((report) => {
-          const { minute } = reveal(
-            report.mode === 'shadow' ? report.wouldReject : report.rejected,
-          );
-          const { limiter, mode } = report;
-          const own = rates.get(limiter) ?? NOTHING;
-          return { limiter, mode, ...own, processes: withLimiter(processes, limiter), minute };
-        });
-        show(rows, options);
-        isAway = false;
-      } catch (error) {
-        if (!isAway) printError(error, options.json === true);
-        isAway = true;
-      }
-      if (options.once) return;
-    }
+    return async () => {
+      const processes = await reports.read();
+      const rates = meter.measure(processes);
+      const rows = mergeReports(processes.flatMap(({ limiters }) => limiters)).map((report) => {
+        const { minute } = reveal(report.mode === 'shadow' ? report.wouldReject : report.rejected);
+        const { limiter, mode } = report;
+        const own = rates.get(limiter) ?? NOTHING;
+        return { limiter, mode, ...own, processes: withLimiter(processes, limiter), minute };
+      });
+      show(rows, options);
+    };
+  };
+  if (!options.once) return untilStopped(options, everyMs, begin);
+  return connected({ ...options, reconnects: true }, async (connection) => {
+    const look = await begin(connection);
+    await delay(everyMs);
+    await look();
   });
 }
 

@@ -112,7 +112,18 @@ describe('spillway replay', () => {
     ['what is no limiter', [log, '--policy', file('junk.js', 'export default {}')], 'rateLimit()'],
     ['no policy', [log], '--policy'],
     ['a log that is not there', ['no.log', '--policy', policy], 'cannot read the log'],
-    ['a wrong share', [log, '--policy', policy, '--max-rejected', 'x'], 'maxRejected must be'],
+    [
+      'a share that is no number',
+      [log, '--policy', policy, '--max-rejected', 'x'],
+      '--max-rejected must be like 1% or 0.01, got x',
+    ],
+    ['a share above 1', [log, '--policy', policy, '--max-rejected', '2'], 'maxRejected must be'],
+    [
+      'no number of callers',
+      [log, '--policy', policy, '--max-callers', ''],
+      '--max-callers must be a number such as 10, got ',
+    ],
+    ['a wrong number to list', [log, '--policy', policy, '--top', 'all'], '--top must be a number'],
     ['a wrong map', [log, '--policy', policy, '--fields', 'time'], '--fields must be like'],
   ])('refuses %s', async (_, args, sentence) => {
     const { code, err } = await spillway(...args);
