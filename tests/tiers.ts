@@ -183,7 +183,7 @@ export interface Tier {
   /** A project of vitest: `--project=usual*` runs all whose names begin so. */
   readonly name:
     | `quick${'' | '-alone'}`
-    | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting' | '-shared'}`;
+    | `${'usual' | 'slow'}${'' | '-pairs' | '-late' | '-waiting' | '-shared'}`;
   /**
    * All files of `usual` or `slow`, only in the project `-pairs`; a name that ends in `/` is a folder. Files in no list
    * are quick.
@@ -195,7 +195,7 @@ export interface Tier {
 
 /**
  * Files of `usual` and `slow` that run while nothing else does: they measure a time, need one to pass, watch how real
- * processes share a Redis, or use the Redis that all files share. The others run two at once: they calculate on a
+ * processes share a Redis, or use the Redis that all files share. The others run three at once: they calculate on a
  * virtual clock, compile, install, or ask a server of their own, and wait for its answer however late it comes.
  */
 export const ALONE = [
@@ -239,7 +239,7 @@ export const ALONE = [
 ] as const;
 
 /**
- * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * Files of `ALONE` that run three at once, but beside nothing else: they start few processes, hardly use the CPU, and
  * mostly wait for a server that is gone to come back, or for a lease to end.
  */
 export const WAITING = [
@@ -260,6 +260,15 @@ export const WAITING = [
   'tests/leases/outage.test.ts',
   'tests/leases/processes.test.ts',
   'tests/leases/stopped.test.ts',
+] as const;
+
+/** Files in folders of `ALONE` that run beside others, because a busy machine only makes them take longer. */
+export const LATE = [
+  'tests/fleet/built-store.test.ts',
+  'tests/fleet/concurrency.test.ts',
+  'tests/fleet/dispatcher.test.ts',
+  'tests/fleet/pace.test.ts',
+  'tests/fleet/partner.test.ts',
 ] as const;
 
 /** Adapters whose modules tests may share. */
@@ -332,9 +341,11 @@ export const TIERS: readonly Tier[] = [
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
   const alone = ALONE.filter((one) => isIn(names, one)).map(globOf);
   const waiting = WAITING.filter((one) => isIn(names, one));
+  const late = LATE.filter((one) => isIn(names, one));
   const shared = OF_ADAPTERS.filter((one) => isIn(names, one));
   const tiers: Tier[] = [
-    { name, names: [], include: alone, exclude: waiting },
+    { name, names: [], include: alone, exclude: [...waiting, ...late] },
+    { name: `${name}-late`, names: [], include: late, exclude: [] },
     { name: `${name}-waiting`, names: [], include: waiting, exclude: [] },
     { name: `${name}-shared`, names: [], include: shared, exclude: [] },
     { name: `${name}-pairs`, names, include: names.map(globOf), exclude: [...alone, ...shared] },
