@@ -69,6 +69,7 @@ const USUAL = [
   'packages/core/test/shed/machine.test.ts',
   'packages/core/test/shed/signals.test.ts',
   'packages/core/test/stand-in.test.ts',
+  'packages/core/test/who/top-callers.test.ts',
   'packages/express/test/',
   'packages/fastify/test/',
   'packages/hono/test/',
@@ -80,10 +81,14 @@ const USUAL = [
   'packages/core/test/memory/long-keys.test.ts',
   'tests/conformance/receipt-of-rest.test.ts',
   'packages/outgoing/test/fetch/fleet.test.ts',
+  'packages/outgoing/test/fetch/quota.test.ts',
   'packages/outgoing/test/shaper/any-order.test.ts',
+  'packages/outgoing/test/shaper/concurrency.test.ts',
   'packages/outgoing/test/shaper/fair-permits.test.ts',
   'packages/outgoing/test/shaper/many-jobs.test.ts',
   'packages/outgoing/test/shaper/many-keys.test.ts',
+  'packages/outgoing/test/shaper/paces.test.ts',
+  'packages/outgoing/test/shaper/promises.test.ts',
   'packages/redis/test/acl.test.ts',
   'packages/redis/test/parts-of-grants.test.ts',
   'packages/redis/test/calendar.test.ts',
@@ -129,6 +134,7 @@ const USUAL = [
   'tests/examples/accounts.test.ts',
   'tests/examples/addresses.test.ts',
   'tests/examples/bodies.test.ts',
+  'tests/examples/clients.test.ts',
   'tests/examples/services.test.ts',
   'tests/examples/start.test.ts',
   'tests/examples/troubleshooting.test.ts',
@@ -159,6 +165,7 @@ const USUAL = [
   'tests/model/scenarios.test.ts',
   'tests/format/',
   'tests/once/calls.test.ts',
+  'tests/once/faults.test.ts',
   'tests/pictures/',
   'tests/proof/agreement.test.ts',
   'tests/proof/fuzz.test.ts',
@@ -176,7 +183,7 @@ export interface Tier {
   /** A project of vitest: `--project=usual*` runs all whose names begin so. */
   readonly name:
     | `quick${'' | '-alone'}`
-    | `${'usual' | 'slow'}${'' | '-pairs' | '-waiting' | '-shared'}`;
+    | `${'usual' | 'slow'}${'' | '-pairs' | '-late' | '-waiting' | '-shared'}`;
   /**
    * All files of `usual` or `slow`, only in the project `-pairs`; a name that ends in `/` is a folder. Files in no list
    * are quick.
@@ -188,7 +195,7 @@ export interface Tier {
 
 /**
  * Files of `usual` and `slow` that run while nothing else does: they measure a time, need one to pass, watch how real
- * processes share a Redis, or use the Redis that all files share. The others run two at once: they calculate on a
+ * processes share a Redis, or use the Redis that all files share. The others run three at once: they calculate on a
  * virtual clock, compile, install, or ask a server of their own, and wait for its answer however late it comes.
  */
 export const ALONE = [
@@ -232,7 +239,7 @@ export const ALONE = [
 ] as const;
 
 /**
- * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * Files of `ALONE` that run three at once, but beside nothing else: they start few processes, hardly use the CPU, and
  * mostly wait for a server that is gone to come back, or for a lease to end.
  */
 export const WAITING = [
@@ -241,9 +248,11 @@ export const WAITING = [
   'packages/cloudflare/test/failures.test.ts',
   'packages/cloudflare/test/survival.test.ts',
   'packages/cloudflare/test/worker.test.ts',
+  'packages/redis/test/connection.test.ts',
   'packages/redis/test/node-redis.test.ts',
   'tests/edge/lost-release.test.ts',
   'tests/edge/outage.test.ts',
+  'tests/examples/servers.test.ts',
   'tests/fleet/cli-on-sentinel.test.ts',
   'tests/fleet/dead-shard.test.ts',
   'tests/fleet/hung.test.ts',
@@ -253,6 +262,15 @@ export const WAITING = [
   'tests/leases/outage.test.ts',
   'tests/leases/processes.test.ts',
   'tests/leases/stopped.test.ts',
+] as const;
+
+/** Files in folders of `ALONE` that run beside others, because a busy machine only makes them take longer. */
+export const LATE = [
+  'tests/fleet/built-store.test.ts',
+  'tests/fleet/concurrency.test.ts',
+  'tests/fleet/dispatcher.test.ts',
+  'tests/fleet/pace.test.ts',
+  'tests/fleet/partner.test.ts',
 ] as const;
 
 /** Adapters whose modules tests may share. */
@@ -325,9 +343,11 @@ export const TIERS: readonly Tier[] = [
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
   const alone = ALONE.filter((one) => isIn(names, one)).map(globOf);
   const waiting = WAITING.filter((one) => isIn(names, one));
+  const late = LATE.filter((one) => isIn(names, one));
   const shared = OF_ADAPTERS.filter((one) => isIn(names, one));
   const tiers: Tier[] = [
-    { name, names: [], include: alone, exclude: waiting },
+    { name, names: [], include: alone, exclude: [...waiting, ...late] },
+    { name: `${name}-late`, names: [], include: late, exclude: [] },
     { name: `${name}-waiting`, names: [], include: waiting, exclude: [] },
     { name: `${name}-shared`, names: [], include: shared, exclude: [] },
     { name: `${name}-pairs`, names, include: names.map(globOf), exclude: [...alone, ...shared] },

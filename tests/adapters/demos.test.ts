@@ -4,18 +4,21 @@ import { once } from 'node:events';
 import { adapterConformance } from '@spillway/conformance';
 import { checkBuilt, type Demo, launch } from 'spillway-testkit/processes';
 import { RedisServer, redisProgram } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, it, vi } from 'vitest';
 import { type DemoKind, demos } from './demos.js';
+
+/** Most checks wait for a demo, so two demos are checked at once. More would keep each other from the processor. */
+vi.setConfig({ maxConcurrency: 2 });
 
 const SETTINGS = { FOUR: '1', LIMIT: '5', WINDOW: '1h', TRUST_PROXY: '1' };
 
 /** By name: `%s` prints the name without quotes, so `-t "Fastify answers"` finds it. `$name` would add quotes. */
 const named = (kinds: readonly DemoKind[]) => kinds.map((kind) => [kind.name, kind] as const);
 
-describe.each(named(demos))('%s', (_, kind) => proves(kind));
+describe.concurrent.each(named(demos))('%s', (_, kind) => proves(kind));
 
 const speaking = demos.filter(({ speaksToRedis }) => speaksToRedis);
-describe.skipIf(redisProgram === null).each(named(speaking))(
+describe.skipIf(redisProgram === null).concurrent.each(named(speaking))(
   '%s, counting in Redis,',
   (_, kind) => {
     let redis: RedisServer;
@@ -49,5 +52,5 @@ function proves(
     clearTimeout(timer);
   });
   const target = { url: () => demo?.url ?? '' };
-  for (const { name, run } of adapterConformance(target, options)) it(name, run);
+  for (const { name, run } of adapterConformance(target, options)) it.sequential(name, run);
 }

@@ -12,6 +12,9 @@ const collect = runInNewContext('gc') as () => void;
 
 const options = { name: 'api', limit: 5, window: '1m' } as const;
 
+/** Some objects may outlive a collection, because the stack or a cache of the engine still refers to them. */
+const FEW = 5;
+
 /** How many of 100 requests are still in memory after `use` has used a limiter whose callback refers to the request. */
 async function kept(use: (settings: object) => Promise<unknown>): Promise<number> {
   const observers = [{ onBreaker: () => undefined }];
@@ -24,7 +27,7 @@ async function kept(use: (settings: object) => Promise<unknown>): Promise<number
     await use({ store, validate: false, observers, onFault: () => request });
   }
   let count = alive.length;
-  for (let i = 0; i < 50 && count > 0; i += 1) {
+  for (let i = 0; i < 50 && count >= FEW; i += 1) {
     await turn();
     collect();
     count = alive.filter((ref) => ref.deref()).length;
@@ -36,12 +39,12 @@ async function kept(use: (settings: object) => Promise<unknown>): Promise<number
 it('a limiter', async () => {
   expect(
     await kept(async (settings) => createLimiter(options, settings).consume('ada')),
-  ).toBeLessThan(5);
+  ).toBeLessThan(FEW);
 });
 
 it('a guard', async () => {
   const request = { method: 'GET', path: '/', clientIp: '192.0.2.1', header: () => undefined };
   const use = async (settings: object) =>
     createGuard(rateLimit(options), settings).admit({ ...request, raw: undefined });
-  expect(await kept(use)).toBeLessThan(5);
+  expect(await kept(use)).toBeLessThan(FEW);
 });
