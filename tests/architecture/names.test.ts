@@ -44,7 +44,7 @@ function sourcesIn(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** The functions of a file, and the methods of its classes that implement no interface. */
+/** The functions of a file, and the methods of its classes, unless an interface or a base class declares them. */
 function functionsOf(file: string): string[] {
   const names: string[] = [];
   const visit = (node: unknown): void => {
@@ -52,7 +52,12 @@ function functionsOf(file: string): string[] {
     const one = node as Node;
     if (one.type === 'ClassDeclaration' && one.implements && one.implements.length > 0) return;
     if (one.type === 'FunctionDeclaration' && one.id) names.push(one.id.name);
-    if (one.type === 'MethodDefinition' && one.kind === 'method' && 'name' in one.key) {
+    if (
+      one.type === 'MethodDefinition' &&
+      one.kind === 'method' &&
+      !one.override &&
+      'name' in one.key
+    ) {
       names.push(String(one.key.name));
     }
     for (const value of Object.values(node)) visit(value);

@@ -338,7 +338,7 @@ class CalendarShelf extends KeyedShelf<CalendarRule, CalendarEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedCalendar();
 
-  step(step: ShelfStep<CalendarRule, CalendarEntry>): CalendarAnswer {
+  override step(step: ShelfStep<CalendarRule, CalendarEntry>): CalendarAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
     // In a full store, keys share a count. The billing period of one key must not end the period of another.
     const ask = mayGrow ? step.ask : { ...step.ask, period: undefined };

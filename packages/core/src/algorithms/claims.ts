@@ -175,7 +175,12 @@ class ClaimShelf extends KeyedShelf<ClaimsRule, ClaimEntry> {
   readonly alone = true;
   private seeds: readonly [Fingerprint, Fingerprint] | undefined;
 
-  step({ ask, nowUs, charge, count = FREE }: ShelfStep<ClaimsRule, ClaimState>): ClaimsAnswer {
+  override step({
+    ask,
+    nowUs,
+    charge,
+    count = FREE,
+  }: ShelfStep<ClaimsRule, ClaimState>): ClaimsAnswer {
     const { answer, dirty } = stepClaim(ask, count, nowUs, charge);
     if (dirty) this.storeClaim(ask, answer);
     return answer;

@@ -345,7 +345,7 @@ class DistinctShelf extends KeyedShelf<DistinctRule, DistinctEntry> {
     return this.characters / WIDTH;
   }
 
-  step(step: ShelfStep<DistinctRule, DistinctEntry>): LogAnswer {
+  override step(step: ShelfStep<DistinctRule, DistinctEntry>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count, other } = step;
     const { working: state } = this;
     state.items = (count ?? other)?.items ?? '';

@@ -192,7 +192,13 @@ class LeaseShelf extends KeyedShelf<LeasesRule, LeasesEntry> {
     return lease !== undefined && held.has(lease.id);
   }
 
-  step({ ask, nowUs, charge, count, other }: ShelfStep<LeasesRule, LeasesEntry>): LeasesAnswer {
+  override step({
+    ask,
+    nowUs,
+    charge,
+    count,
+    other,
+  }: ShelfStep<LeasesRule, LeasesEntry>): LeasesAnswer {
     const beside = other ? { used: other.held.size, critical: other.critical } : NOBODY;
     const state = count ?? { ...noLeases(), expiresUs: 0 };
     const before = state.held.size;

@@ -279,7 +279,7 @@ class LockShelf extends KeyedShelf<LockRule, LockEntry> {
   /** A copy of the key's state, which a step changes. It is stored only if it is dirty. */
   private readonly working = unusedLock();
 
-  step(step: ShelfStep<LockRule, LockEntry>): LockAnswer {
+  override step(step: ShelfStep<LockRule, LockEntry>): LockAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
     // A shared count is never locked. Otherwise a flood of new keys would lock out all new keys for a long time.
     const ask = mayGrow ? step.ask : { ...step.ask, binding: false, holdUs: 0 };
