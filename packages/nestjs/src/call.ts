@@ -1,6 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 
+/** On a request whose response is recorded: the function to call if its handler was dropped and never answers. */
+export const DROP: unique symbol = Symbol('spillway.drop');
+
 /** The request of Express or Fastify, or the request that opened a socket. */
 export interface PlatformRequest {
   readonly method?: string;
@@ -16,6 +19,7 @@ export interface PlatformRequest {
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
   readonly body?: unknown;
+  [DROP]?: () => void;
 }
 
 export interface FastifyReply {
@@ -80,11 +84,12 @@ function findCall(context: ExecutionContext): Call {
     case 'ws':
       return socket(context);
     default:
-      return {
-        ownsResponse: false,
-        operation: `${context.getClass().name}.${context.getHandler().name}`,
-      };
+      return { ownsResponse: false, operation: handlerName(context) };
   }
+}
+
+export function handlerName(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
 /**

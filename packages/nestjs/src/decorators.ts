@@ -41,7 +41,7 @@ export function RateLimit(
 ): MethodDecorator & ClassDecorator {
   const { begin } = rateLimit(options); // wrong options throw at the decorator
   const limit = declare(options.name, '', (name) => rateLimit({ ...options, name }));
-  return begin ? applyDecorators(limit, UseInterceptors(SpillwayInterceptor)) : limit;
+  return begin ? intercepted(limit) : limit;
 }
 
 /**
@@ -68,17 +68,17 @@ export function ConcurrencyLimit(
   options: ConcurrencyLimitOptions<ExecutionContext>,
 ): MethodDecorator & ClassDecorator {
   concurrencyLimit(options);
-  const limit = declare(options.name, '.concurrent', (name) =>
-    concurrencyLimit({ ...options, name }),
+  return intercepted(
+    declare(options.name, '.concurrent', (name) => concurrencyLimit({ ...options, name })),
   );
-  return applyDecorators(limit, UseInterceptors(SpillwayInterceptor));
 }
 
 /**
  * Runs a method, or each method of a class, once for each idempotency key, as {@link idempotency} does. Only for HTTP
  * routes. Methods whose decorators have the same name (default `'once'`) share keys: a key that was used for another
  * method gets 422. The decorator overrides an `idempotency` of this name on the class or in the module. If the
- * overridden one has other times, such as another `keep`, the decorator's keys are separate.
+ * overridden one has other times, such as another `keep`, the decorator's keys are separate. Also binds {@link
+ * SpillwayInterceptor}.
  *
  * @throws SpillwayError as `idempotency` does; `SPW_NAME_CONFLICT` if the target already has an `idempotency` of
  * that name. At startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route
@@ -99,7 +99,7 @@ export function Idempotent(
   options: IdempotencyOptions<ExecutionContext>,
 ): MethodDecorator & ClassDecorator {
   const { name } = idempotency(options);
-  return declare(name, '', (other) => idempotency({ ...options, name: other }), true);
+  return intercepted(declare(name, '', (other) => idempotency({ ...options, name: other }), true));
 }
 
 /**
@@ -142,6 +142,10 @@ export function SkipRateLimit(...names: string[]): MethodDecorator & ClassDecora
  */
 export function Priority(name: string): MethodDecorator & ClassDecorator {
   return SetMetadata(PRIORITY, name);
+}
+
+function intercepted(limit: MethodDecorator & ClassDecorator): MethodDecorator & ClassDecorator {
+  return applyDecorators(limit, UseInterceptors(SpillwayInterceptor));
 }
 
 function declare(

@@ -10,7 +10,7 @@ import {
   type Passage,
   tellAdapterFault,
 } from '@spillway/core/adapter';
-import type { Call } from './call.js';
+import { type Call, handlerName } from './call.js';
 import { SpillwayException } from './exception.js';
 import { rejectedMessage } from './gateway.js';
 import { HandlerGates } from './handler-gates.js';
@@ -142,10 +142,6 @@ export function checkModuleOptions(options: SpillwayOptions): void {
   if (exception !== undefined && typeof exception !== 'function') {
     throw mustBe('exception', 'a function that returns an error', exception);
   }
-}
-
-function handlerName(context: ExecutionContext): string {
-  return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Admission } from '@spillway/core';
 import type { Exchange, OnClosed, Recorder, Recorders } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import {
+  DROP,
   type FastifyReply,
   isFastify,
   nodeRequest,
@@ -53,7 +54,13 @@ export class HttpExchange extends NodeExchange {
 
   override recorder({ node }: Recorders): Recorder {
     const { req, res, fastify } = this;
-    return node(req, res, this.target, () => this.parsedBody(), fastify);
+    const recorder = node(req, res, this.target, () => this.parsedBody(), fastify);
+    const watch = recorder.watchResponse.bind(recorder);
+    recorder.watchResponse = (watcher) => {
+      watch(watcher);
+      this.request[DROP] = () => this.whenClosed(() => watcher.fail());
+    };
+    return recorder;
   }
 
   protected override parsedBody(): unknown {

@@ -15,9 +15,10 @@ import {
   type SpillwayOptions,
 } from '@spillway/nestjs';
 import compression from 'compression';
-import { type Observable, of } from 'rxjs';
+import { Observable, of } from 'rxjs';
 import {
   askAt,
+  latch,
   type OnceAnswer,
   type OnceApp,
   type OnceWorld,
@@ -174,6 +175,32 @@ describe.each(PLACES)('Nest on %s', (_, place) => {
       }
     },
   );
+
+  it('ends the claim of an Observable that Nest drops when the client leaves', async () => {
+    const arrived = latch();
+    const dropped = latch();
+    runs = 0;
+    @Controller()
+    class Slow {
+      @Post('charges')
+      @Idempotent({ scope })
+      charge(): Observable<object> {
+        runs += 1;
+        arrived.open();
+        return new Observable(() => dropped.open);
+      }
+    }
+    const metadata = { imports: [SpillwayModule.forRoot()], controllers: [Slow] };
+    const { ask, open } = askAt((await serve(place.adapter, metadata)).port);
+    const client = (open as NonNullable<typeof open>)();
+    client.on('error', () => undefined);
+    await arrived.opened;
+    expect(String((await ask()).bytes)).toMatch(/in progress/);
+    client.destroy();
+    await dropped.opened;
+    expect(String((await ask()).bytes)).toMatch(/not stored/);
+    expect(runs).toBe(1);
+  });
 
   it('answers 422 to the key of one method at another', async () => {
     const metadata = { imports: [SpillwayModule.forRoot()], controllers: [Answers] };

@@ -103,10 +103,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 
   whenClosed(callback: () => void): void {
-    onceClosed(this.req, this.res, () => {
-      callback();
-      return undefined;
-    });
+    onceClosed(this.req, this.res, callback as OnClosed); // nothing waits for what it returns
   }
 
   /** The request target as sent. If you override it, also override `target` of `NodeLimitRequest`. */
