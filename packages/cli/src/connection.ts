@@ -205,7 +205,7 @@ function unreachable(
 ): Error {
   if (error.lastNodeError) return unreachable(place, sentinelMaster, error.lastNodeError);
   // Up to the first quote or comma, because the text after it may repeat the arguments of AUTH.
-  const why = /^(ERR [A-Za-z ]*\w|[A-Z]+\b)/.exec(error.message)?.[0] ?? error.code;
+  const why = /^(ERR [A-Za-z ]*\w|[A-Z]+\b|timeout$)/.exec(error.message)?.[0] ?? error.code;
   const isDirect = sentinelMaster === undefined;
   const reason = why ?? (isDirect ? error.name : 'no sentinel answers, or none knows that name');
   return new Error(`no connection to ${redisAt(place, sentinelMaster)}: ${reason}`);
@@ -225,7 +225,9 @@ function tooLate(place: RedisPlace, options: ConnectionOptions): Error {
   );
 }
 
-function addressOf({ at }: RedisPlace): string {
+/** Names TLS, because a server without TLS does not answer a client with TLS. */
+function addressOf({ at, url }: RedisPlace): string {
   const hostIn = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-  return at.map(({ host, port }) => `${hostIn(host)}:${port}`).join(', ');
+  const addresses = at.map(({ host, port }) => `${hostIn(host)}:${port}`).join(', ');
+  return url.protocol === 'rediss:' ? `${addresses} with TLS` : addresses;
 }

@@ -79,6 +79,12 @@ describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1
     expect(status.err + watch.err).not.toContain('may still be made later');
   });
 
+  it('when a node of a Cluster is a black hole', async () => {
+    const { code, err } = await timed(['status', '--cluster'], await blackHole());
+    expect(code).toBe(1);
+    expect(err).toMatch(/^error: no connection to Redis at 127\.0\.0\.1:\d+: timeout$/m);
+  });
+
   it('when Redis freezes in between', async () => {
     const server = await RedisServer.up();
     const args = ['set', 'api', 'off', '--anyway', ...because];

@@ -279,6 +279,18 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
       servers.map(({ port: at }) => `127.0.0.1:${at}: a node of a Cluster`).sort(),
     );
     expect(findings.filter(({ verdict }) => verdict === 'problem')).toEqual([]);
+
+    const { name, rules, onCluster, password } = userFromDocs();
+    const user = { REDIS_URL: `redis://${name}:${password}@127.0.0.1:${servers[0]?.port}` };
+    for (const node of nodes) await node.acl('SETUSER', name, ...rules, ...onCluster);
+    expect((await look(user, '--cluster')).found['rights']?.verdict).toBe('ok');
+    // Without this right, a client of ioredis is never ready.
+    for (const node of nodes) await node.acl('SETUSER', name, '-cluster', '+cluster|slots');
+    const { code, found } = await look(user, '--cluster');
+    expect({ code, todo: found['rights']?.todo }).toEqual({
+      code: 1,
+      todo: expect.stringContaining('+cluster|info. '),
+    });
   });
 
   it('prints a line for each check, what to do below it, and how many problems there are', async () => {

@@ -186,6 +186,11 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       });
     });
 
+    it('nobody speaks TLS there: a port without TLS leaves the client waiting', async () => {
+      const { err } = await spillway(['status', '--redis', 'rediss://127.0.0.1:1']);
+      expect(err).toBe('error: no connection to Redis at 127.0.0.1:1 with TLS: ECONNREFUSED\n');
+    });
+
     it('nobody listens at --redis, whatever sentinels the environment names', async () => {
       const at = 'redis://127.0.0.1:1';
       const env = { SPILLWAY_SENTINEL_MASTER: 'main' };

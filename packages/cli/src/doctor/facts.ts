@@ -88,15 +88,25 @@ function addressOf({ options, stream }: Redis): { host?: string; port?: number }
   return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
-/** Runs {@link RIGHTS_SCRIPT} by EVAL and by EVALSHA, because the store uses both. */
+/**
+ * Runs {@link RIGHTS_SCRIPT} by EVAL and by EVALSHA, because the store uses both. On a Cluster, it also runs `CLUSTER
+ * INFO`, because clients of ioredis need that.
+ */
 async function rightsOn(client: Redis | Cluster, prefix: string): Promise<Rights> {
   const key = `${prefix}{%doctor}${randomUUID()}`;
   const reply = await client.eval(RIGHTS_SCRIPT, 1, key);
   const rights = rightsFrom(reply);
   const sha = createHash('sha1').update(RIGHTS_SCRIPT).digest('hex');
-  const again = await orError(client.evalsha(sha, 1, key));
-  const isRefused = again instanceof Error && isRefusal(again.message);
-  return isRefused ? { ...rights, missing: ['evalsha', ...rights.missing] } : rights;
+  const missing = [
+    ...(await refused('evalsha', client.evalsha(sha, 1, key))),
+    ...(client.isCluster ? await refused('cluster|info', client.cluster('INFO')) : []),
+  ];
+  return { ...rights, missing: [...missing, ...rights.missing] };
+}
+
+async function refused(command: string, call: Promise<unknown>): Promise<string[]> {
+  const reply = await orError(call);
+  return reply instanceof Error && isRefusal(reply.message) ? [command] : [];
 }
 
 function infoFrom(text: string): ReadonlyMap<string, string> {
