@@ -38,89 +38,69 @@ export function zoneCalendar(unit: Unit, timeZone: string, on: number): Calendar
   if (!Number.isInteger(on) || on < 1 || on > most) {
     throw invalid('on', unit === 'day' ? 'left out for a day' : `an integer from 1 to ${most}`, on);
   }
-  return new ZoneCalendar(unit, timeZone, on);
+  const dates = datesIn(timeZone);
+  const isMonth = unit === 'month' && on === 1;
+  const period = (first: number, next: number): Period => ({
+    label: `${dateOf(first)
+      .toISOString()
+      .slice(0, isMonth ? 7 : 10)}@${timeZone}`,
+    startUs: beginOf(first, dates) * SECOND_US,
+    endUs: beginOf(next, dates) * SECOND_US,
+  });
+  /** Caches the last result, because a calculation takes as long as a hundred decisions. */
+  let known: Periods | undefined;
+  return {
+    name: `${unit}${on === 1 ? '' : `-${on}`}@${timeZone}`,
+    around(us) {
+      if (known && us >= known.current.startUs && us < known.current.endUs) return known;
+      const first = firstDayOf(dayOf(us / SECOND_US, dates), unit, on);
+      const next = nextAfter(first, unit, on);
+      const current = period(first, next);
+      const previous = period(firstDayOf(first - 1, unit, on), first);
+      known = { previous, current, next: period(next, nextAfter(next, unit, on)) };
+      return known;
+    },
+  };
 }
 
 function invalid(option: string, what: string, got: unknown): Error {
   return mustBe(option, what, got, 'SPW_WINDOW_INVALID');
 }
 
-class ZoneCalendar implements Calendar {
-  readonly name: string;
-  private readonly unit: Unit;
-  private readonly timeZone: string;
-  private readonly on: number;
-  private readonly dates: Intl.DateTimeFormat;
-  /** Caches the last result, because a calculation takes as long as a hundred decisions. */
-  private known: Periods | undefined;
+function firstDayOf(day: number, unit: Unit, on: number): number {
+  if (unit === 'day') return day;
+  if (unit === 'week') return day - ((((day - MONDAY - on + 1) % 7) + 7) % 7);
+  const [year, month] = monthOf(day);
+  const first = dayIn(year, month, on);
+  return day < first ? dayIn(year, month - 1, on) : first;
+}
 
-  constructor(unit: Unit, timeZone: string, on: number) {
-    this.unit = unit;
-    this.timeZone = timeZone;
-    this.on = on;
-    this.dates = datesIn(timeZone);
-    this.name = `${unit}${on === 1 ? '' : `-${on}`}@${timeZone}`;
-  }
+function nextAfter(first: number, unit: Unit, on: number): number {
+  if (unit === 'day') return first + 1;
+  if (unit === 'week') return first + 7;
+  const [year, month] = monthOf(first);
+  return dayIn(year, month + 1, on);
+}
 
-  around(us: number): Periods {
-    const { known } = this;
-    if (known && us >= known.current.startUs && us < known.current.endUs) return known;
-    const first = this.firstDayOf(this.dayOf(us / SECOND_US));
-    const next = this.nextAfter(first);
-    const current = this.period(first, next);
-    const before = this.firstDayOf(first - 1);
-    const previous = this.period(before, first);
-    this.known = { previous, current, next: this.period(next, this.nextAfter(next)) };
-    return this.known;
-  }
+function dayOf(seconds: number, dates: Intl.DateTimeFormat): number {
+  const [month = 1, day = 1, year = 1970] = dates
+    .format(seconds * 1000)
+    .split('/')
+    .map(Number);
+  return Date.UTC(year, month - 1, day) / (DAY_S * 1000);
+}
 
-  private period(first: number, next: number): Period {
-    const date = dateOf(first).toISOString();
-    const isMonth = this.unit === 'month' && this.on === 1;
-    return {
-      label: `${date.slice(0, isMonth ? 7 : 10)}@${this.timeZone}`,
-      startUs: this.beginOf(first) * SECOND_US,
-      endUs: this.beginOf(next) * SECOND_US,
-    };
+/** The first second whose local date is `day` or later. A day may have no midnight if the clocks go forward. */
+function beginOf(day: number, dates: Intl.DateTimeFormat): number {
+  // Local time is at most 14 hours ahead of UTC, and at most 12 behind it.
+  let before = day * DAY_S - 15 * 3600;
+  let after = day * DAY_S + 15 * 3600;
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (dayOf(middle, dates) < day) before = middle;
+    else after = middle;
   }
-
-  private firstDayOf(day: number): number {
-    const { unit, on } = this;
-    if (unit === 'day') return day;
-    if (unit === 'week') return day - ((((day - MONDAY - on + 1) % 7) + 7) % 7);
-    const [year, month] = monthOf(day);
-    const first = dayIn(year, month, on);
-    return day < first ? dayIn(year, month - 1, on) : first;
-  }
-
-  private nextAfter(first: number): number {
-    const { unit, on } = this;
-    if (unit === 'day') return first + 1;
-    if (unit === 'week') return first + 7;
-    const [year, month] = monthOf(first);
-    return dayIn(year, month + 1, on);
-  }
-
-  private dayOf(seconds: number): number {
-    const [month = 1, day = 1, year = 1970] = this.dates
-      .format(seconds * 1000)
-      .split('/')
-      .map(Number);
-    return Date.UTC(year, month - 1, day) / (DAY_S * 1000);
-  }
-
-  /** The first second whose local date is `day` or later. A day may have no midnight if the clocks go forward. */
-  private beginOf(day: number): number {
-    // Local time is at most 14 hours ahead of UTC, and at most 12 behind it.
-    let before = day * DAY_S - 15 * 3600;
-    let after = day * DAY_S + 15 * 3600;
-    while (after - before > 1) {
-      const middle = Math.floor((before + after) / 2);
-      if (this.dayOf(middle) < day) before = middle;
-      else after = middle;
-    }
-    return after;
-  }
+  return after;
 }
 
 function datesIn(timeZone: string): Intl.DateTimeFormat {

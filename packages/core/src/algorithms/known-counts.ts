@@ -24,7 +24,10 @@ export class KnownCounts {
     }
     const code = countOf({ rule });
     if (rules.has(code)) return false;
-    if (rules.size >= MAX_CODES) dropSecond(rules);
+    if (rules.size >= MAX_CODES) {
+      const [, second] = rules.keys();
+      rules.delete(second as string);
+    }
     rules.set(code, rule);
     return true;
   }
@@ -45,11 +48,4 @@ export class KnownCounts {
     }
     return others;
   }
-}
-
-function dropSecond(rules: Map<string, Rule>): void {
-  const codes = rules.keys();
-  codes.next();
-  const { value } = codes.next();
-  if (value !== undefined) rules.delete(value);
 }

@@ -90,8 +90,7 @@ const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
  */
 export function decisionLog(options: DecisionLogOptions): DecisionLog {
   checkOptions(options, 'decisionLog()', NAMES);
-  const { write, secret } = options;
-  const { outcomes = WRITTEN } = options;
+  const { write, secret, outcomes = WRITTEN } = options;
   if (typeof write !== 'function') throw mustBe('write', 'a function', write);
   checkOutcomes(outcomes);
   checkSecret(secret);

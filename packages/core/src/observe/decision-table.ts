@@ -128,9 +128,8 @@ function shownKey(key: string | undefined, seed: Fingerprint): string {
 
 function timeOf(ms: number): string {
   const date = new Date(ms);
-  const digits = (value: number, count: number): string => `${value}`.padStart(count, '0');
-  const [hours, minutes] = [digits(date.getHours(), 2), digits(date.getMinutes(), 2)];
-  return `${hours}:${minutes}:${digits(date.getSeconds(), 2)}.${digits(date.getMilliseconds(), 3)}`;
+  const milliseconds = `${date.getMilliseconds()}`.padStart(3, '0');
+  return `${date.toTimeString().slice(0, 8)}.${milliseconds}`; // it begins with HH:mm:ss on every host
 }
 
 function reasonOf({ reason, signal }: Decision): string {

@@ -146,13 +146,11 @@ export class Tally implements Observer {
     };
     const byPriority = inner(inner(inner(this.counts, labels.limiter), outcome), reason);
     const byPlan = inner(byPriority, labels.priority);
-    let count = byPlan.get(labels.plan);
-    if (!count) {
-      count = { labels, value: 0 };
-      byPlan.set(labels.plan, count);
+    return getOrMake(byPlan, labels.plan, () => {
+      const count = { labels, value: 0 };
       this.decided.push(count);
-    }
-    return count;
+      return count;
+    });
   }
 
   private planLabel(limiter: string, plan: string): string {

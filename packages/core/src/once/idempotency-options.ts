@@ -148,13 +148,12 @@ function scopeMissing(scope: unknown): Error {
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
   if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
-  const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;
+  const { scope, header = 'Idempotency-Key' } = options;
   if (typeof scope !== 'function') throw scopeMissing(scope);
   if (!isToken(header)) throw mustBe('header', 'a header name', header);
-  checkFlag('required', required);
-  checkFlag('keepBody', keepBody);
-  checkFlag('keepFirst', keepFirst);
-  checkFlag('compareHost', options.compareHost);
+  for (const flag of ['required', 'keepBody', 'keepFirst', 'compareHost'] as const) {
+    checkFlag(flag, options[flag]);
+  }
   checkCallback('keepIf', options.keepIf);
   checkCallback('fingerprint', options.fingerprint);
   const leaseUs = durationBetween('lease', options.lease ?? '30s', '1s', '24h');
@@ -164,12 +163,12 @@ export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw>
     name: checkName(options.name ?? 'once'),
     header: header.toLowerCase(),
     methods: methodsOf(options),
-    required: required ?? false,
+    required: options.required ?? false,
     leaseUs,
     maxRunMs: durationBetween('maxRun', maxRun, leaseMs, '24h') / 1000,
     keepUs: durationBetween('keep', options.keep ?? '24h', '1s', '400d'),
-    keepBody: keepBody ?? true,
-    keepFirst: keepFirst ?? false,
+    keepBody: options.keepBody ?? true,
+    keepFirst: options.keepFirst ?? false,
     keepIf: options.keepIf,
     freeOn: freeOnOf(options),
     maxBody: integerBetween('maxBody', options.maxBody ?? 65_536, 0, 1_000_000),

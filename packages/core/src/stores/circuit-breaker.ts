@@ -439,13 +439,9 @@ function isDecidedHere(step: Step): boolean {
 }
 
 function unasked(reason: BreakerEvent['reason']): SpillwayError {
-  const [does, options] =
-    reason === 'slow' ? ['is slow', { kind: 'slow' }] : ['did not answer', undefined];
-  return new SpillwayError(
-    'SPW_STORE_UNAVAILABLE',
-    `the store ${does}, and its circuit breaker is open`,
-    options,
-  );
+  const isSlow = reason === 'slow';
+  const text = `the store ${isSlow ? 'is slow' : 'did not answer'}, and its circuit breaker is open`;
+  return new SpillwayError('SPW_STORE_UNAVAILABLE', text, isSlow ? { kind: 'slow' } : undefined);
 }
 
 class StorePart {
