@@ -130,6 +130,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private readonly pauseNotes: PauseNotes;
   private readonly wallTime: WallTime;
   private readonly turns = new Turns();
+  private readonly stopListening: () => void;
   private jobCount = 0;
   private isDraining = false;
   private stopping: Promise<void> | undefined;
@@ -138,7 +139,9 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const config = readOptions(options, settings);
     const { name, paces, maxConcurrent } = config;
     const names = paces.map((pace) => pace.name);
-    const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
+    const outages = new Outages();
+    const own = maxConcurrent === undefined ? [] : [outages];
+    const observers = [...(settings.observers ?? []), ...own];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
     const random = safeRandom(config.random, (error) =>
@@ -150,6 +153,11 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.paces = new Paces(config, client);
     this.permits =
       maxConcurrent === undefined ? undefined : makePermits({ ...config, random }, client, pending);
+    outages.permits = this.permits;
+    this.stopListening = () => {
+      outages.permits = undefined;
+      client.observers.stopListening(outages);
+    };
     this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
     this.wallTime = new WallTime(clock);
@@ -325,6 +333,8 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await within(us / 1_000, this.jobs.idle());
     const { waiting: rejected, running } = this.jobs;
     await this.stop();
+    // Frees the permits and the listener once the running work has ended.
+    void this.close();
     return { rejected, running };
   }
 
@@ -333,6 +343,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await this.jobs.idle();
     await this.slots.pending.whenIdle();
     await this.permits?.close();
+    this.stopListening();
   }
 
   private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
@@ -436,8 +447,12 @@ class KeyedShaper implements Shaper, JobQueueHost {
     else job.reject(waitTooLong(this.name, waitMs));
     this.reporter.reportAnswer(answer);
   }
+}
 
-  private readonly onBreaker = ({ state }: BreakerEvent): void => {
+/** Tells the permits that an outage has ended. The store keeps this object, so it must not refer to the shaper. */
+class Outages {
+  permits: Permits | undefined;
+  readonly onBreaker = ({ state }: BreakerEvent): void => {
     if (state !== 'open') this.permits?.catchUp();
   };
 }
