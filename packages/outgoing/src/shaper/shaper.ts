@@ -284,12 +284,22 @@ class KeyedShaper implements Shaper, JobQueueHost {
   waitOf(key: string, options?: WaitOptions): Promise<number> {
     return this.yieldAfter(async () => {
       const priority = readPriority(options);
-      return this.slots.peek(key, (answer) => this.waitMs(answer, priority));
+      return this.slots.peek(key, (answer) => this.waitMs(this.learn(answer), priority));
     });
   }
 
   pauseOf(key: string): Promise<number> {
-    return this.yieldAfter(async () => this.slots.peek(key, (answer) => this.pauseMs(answer)));
+    return this.yieldAfter(async () =>
+      this.slots.peek(key, (answer) => this.pauseMs(this.learn(answer))),
+    );
+  }
+
+  paceOf(key: string): Pick<Shaper, 'periodMs' | 'maxConcurrent'> {
+    checkKey(key);
+    return {
+      periodMs: this.paces.periodUsOf(key) / 1_000,
+      maxConcurrent: this.permits?.live.ruleFor(key).rule.limit ?? Infinity,
+    };
   }
 
   queueLength(key: string): number {
@@ -305,7 +315,9 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   stats(key: string): Eventually<ShaperStats> {
-    return this.slots.peekAll(key, (answer) => this.statsOf(answer)) as Eventually<ShaperStats>;
+    return this.slots.peekAll(key, (answer) =>
+      this.statsOf(this.learn(answer)),
+    ) as Eventually<ShaperStats>;
   }
 
   pause(key: string, duration: Duration, by?: string): Promise<void> {
@@ -346,11 +358,17 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.stopListening();
   }
 
-  private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
-    const queue = this.queues.queueOf(key);
-    if (!queue) return storeMs;
+  /** Tells the queue of the key, which may know of a pause that an operator has ended since. */
+  private learn(answer: SlotAnswer): SlotAnswer {
+    this.queues.queueOf(answer.key)?.handle(answer);
+    return answer;
+  }
+
+  private waitMs(answer: SlotAnswer, priority: number): number {
+    const queue = this.queues.queueOf(answer.key);
+    if (!queue) return answer.waitMs;
     // The store may not have a pause that this process began.
-    return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
+    return Math.max(queue.waitMs(priority, answer), queue.pausedMs);
   }
 
   private statsOf(answer: SlotAnswer): Eventually<ShaperStats> {
