@@ -295,7 +295,7 @@ const HARMLESS = new RegExp(
  * of the process. What else a file changes is undone after it, by vitest and by `tests/shared.ts`.
  */
 const CHANGES =
-  /\bvi\.(getTimerCount|mock|doMock|resetModules|stubGlobal)\b|\b(console|globalThis|memoryUsage)\b|\bprocess\.(on|once|env)\b/;
+  /\bvi\.(getTimerCount|mock|doMock|resetModules|stubGlobal)\b|\b(console|globalThis|memoryUsage|FinalizationRegistry)\b|\bprocess\.(on|once|env)\b/;
 
 /** Sources that a test imports by path: they are the modules that other tests import by name. */
 const OURS = new RegExp(`^packages/(${SHARED})/src/`);

@@ -61,6 +61,9 @@ export function pacedDispatch<Pace extends string = never>(
   };
 }
 
+/** Methods that no `Request` can have. */
+const NOT_OF_REQUESTS = /^(CONNECT|TRACE|TRACK)$/i;
+
 class WaitController implements Controller {
   readonly paused = false;
   private readonly controller = new AbortController();
@@ -102,9 +105,10 @@ async function dispatchInSlot(
   const { host, href } = new URL(
     isWhole ? path : `${new URL(origin as string).origin}/${path.replace(/^\//, '')}`,
   );
-  // No `Request` can have this method.
   const request =
-    keyOf && method !== 'CONNECT' && new Request(href, { method, headers: headersOf(sent) });
+    keyOf &&
+    !NOT_OF_REQUESTS.test(method) &&
+    new Request(href, { method, headers: headersOf(sent) });
   const key: unknown = request ? (keyOf(request) ?? host) : host;
   checkKey(key);
   const job = { signal } as ScheduleOptions;

@@ -22,6 +22,7 @@ export class Observers {
   private readonly wantsEvents: boolean;
   private readonly counters: readonly Observer[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
+  private listeners: Map<object, unknown> | undefined;
 
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
@@ -75,12 +76,18 @@ export class Observers {
    * keep every guard that has the observer.
    */
   listenTo(listeners: Map<object, (event: BreakerEvent) => void>): void {
+    this.listeners = listeners;
     for (const observer of this.observers) {
       if (!observer.onBreaker || listeners.has(observer)) continue;
       listeners.set(observer, (event) =>
         this.each('', () => observer.onBreaker?.(event), [observer]),
       );
     }
+  }
+
+  /** Removes an observer that no other guard or limiter has from the breaker, which would keep it. */
+  stopListening(observer: Observer): void {
+    this.listeners?.delete(observer);
   }
 
   store(store: object): void {

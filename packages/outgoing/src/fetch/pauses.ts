@@ -39,14 +39,7 @@ interface PausesOptions {
 
 type AnyShaper = Pick<
   Shaper,
-  | 'name'
-  | 'periodMs'
-  | 'maxConcurrent'
-  | 'queueLength'
-  | 'waitOf'
-  | 'pauseOf'
-  | 'pause'
-  | 'schedule'
+  'name' | 'paceOf' | 'queueLength' | 'waitOf' | 'pauseOf' | 'pause' | 'schedule'
 >;
 
 interface KeyState {
@@ -128,8 +121,12 @@ export class Pauses {
     work: () => Promise<Value>,
   ): Promise<Value> {
     const start = async (): Promise<Value | 'host-paused'> => {
-      const isPaused = key !== host && (await this.copyHostPause(host, key));
-      return isPaused ? 'host-paused' : work();
+      this.endPause(key);
+      if (key !== host) {
+        if (await this.hostPauses.copyTo(key, host)) return 'host-paused';
+        this.endPause(host);
+      }
+      return work();
     };
     for (;;) {
       if (key !== host) void this.hostPauses.refresh(host);
@@ -138,9 +135,10 @@ export class Pauses {
     }
   }
 
-  copyHostPause(host: string, key: string): Promise<boolean> {
-    const ownMs = this.keys.get(host).pausedUntilMs - this.nowMs();
-    return this.hostPauses.copyTo(key, host, ownMs);
+  /** Call this when a call starts: if it was paused until later, an operator has reset the key. */
+  private endPause(key: string): void {
+    const state = this.keys.get(key);
+    state.pausedUntilMs = Math.min(state.pausedUntilMs, this.nowMs());
   }
 
   private async handleRejection(
@@ -153,7 +151,7 @@ export class Pauses {
     const statedMs = retryAfterMs(headers, trip.endMs) ?? this.resetMs(headers, status, trip);
     if (statedMs !== undefined) {
       state.untimedRejections = 0;
-      await this.pause(key, this.withJitter(statedMs), status, 'retry-after');
+      await this.pause(key, this.withJitter(key, statedMs), status, 'retry-after');
       return;
     }
     // Rejections of calls that were in flight together count as one.
@@ -161,7 +159,7 @@ export class Pauses {
       state.untimedRejections += 1;
     }
     const backoffMs = FIRST_BACKOFF_MS * 2 ** (state.untimedRejections - 1);
-    await this.pause(key, this.withJitter(backoffMs), status, 'unsaid');
+    await this.pause(key, this.withJitter(key, backoffMs), status, 'unsaid');
   }
 
   /**
@@ -184,9 +182,9 @@ export class Pauses {
     trip: RoundTrip,
   ): Promise<void> {
     const { random, jitter, withX } = this.options;
-    const { periodMs, maxConcurrent } = this.shaper;
+    const { periodMs, maxConcurrent } = this.shaper.paceOf(key);
     const remaining = readRemaining(headers, trip.endMs, withX);
-    const others = (maxConcurrent ?? Infinity) - 1;
+    const others = maxConcurrent - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
     // If units remain, the quota counts as spent only because of calls that may be in flight. If no call waits, no
@@ -218,9 +216,9 @@ export class Pauses {
     return pauseLagMs + Math.min(CHECK_AHEAD_US, checkUs) / 1_000;
   }
 
-  private withJitter(ms: number): number {
+  private withJitter(key: string, ms: number): number {
     const { random, jitter } = this.options;
-    return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
+    return Math.max(ms, this.shaper.paceOf(key).periodMs) * (1 + jitter * random());
   }
 
   /** Pauses the key in all processes, unless its current pause ends later. Returns whether the pause was stored. */
@@ -232,11 +230,13 @@ export class Pauses {
   ): Promise<boolean> {
     const state = this.keys.get(key);
     const { maxPauseMs, onPause, onError } = this.options;
-    const maxMs = Math.min(Math.max(maxPauseMs, this.shaper.periodMs), MAX_PAUSE_MS);
+    const { periodMs } = this.shaper.paceOf(key);
+    const maxMs = Math.min(Math.max(maxPauseMs, periodMs), MAX_PAUSE_MS);
     const pauseMs = Math.ceil(Math.min(ms, maxMs));
     const startMs = this.nowMs();
     if (startMs + pauseMs <= state.pausedUntilMs) return false;
     state.pausedUntilMs = startMs + pauseMs;
+    this.hostPauses.notePause(key, state.pausedUntilMs);
     try {
       await this.shaper.pause(key, pauseMs, `response ${status} (${cause})`);
       this.storeMs = this.nowMs() - startMs;
@@ -309,13 +309,18 @@ class HostPauses {
     return state.answered;
   }
 
+  /** Call this when this process pauses a host. Answers to earlier questions don't count any more. */
+  notePause(host: string, untilMs: number): void {
+    const state = this.hosts.get(host);
+    state.answerAskedMs = this.nowMs();
+    state.pausedUntilMs = Math.max(state.pausedUntilMs, untilMs);
+  }
+
   /**
    * Pauses a key in all processes for as long as its host is paused. Returns whether the key was paused. Never rejects.
-   *
-   * @param ownMs the remaining time of the pause that this process set for the host
    */
-  async copyTo(key: string, host: string, ownMs: number): Promise<boolean> {
-    const leftMs = ownMs > 0 ? ownMs : await this.leftMs(host);
+  async copyTo(key: string, host: string): Promise<boolean> {
+    const leftMs = await this.leftMs(key, host);
     if (leftMs <= 0) return false;
     try {
       await this.shaper.pause(key, Math.min(Math.ceil(leftMs), MAX_PAUSE_MS));
@@ -326,8 +331,8 @@ class HostPauses {
     }
   }
 
-  private async leftMs(host: string): Promise<number> {
-    const patienceMs = Math.min(PATIENCE * this.shaper.periodMs, FRESH_MS);
+  private async leftMs(key: string, host: string): Promise<number> {
+    const patienceMs = Math.min(PATIENCE * this.shaper.paceOf(key).periodMs, FRESH_MS);
     await withTimeout(patienceMs, this.refresh(host));
     return this.hosts.get(host).pausedUntilMs - this.nowMs();
   }

@@ -160,6 +160,12 @@ export interface Shaper<Pace extends string = never> {
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /**
+   * The numbers for a key, from live settings, its plan or the declaration.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
+  paceOf(key: string): Pick<Shaper, 'periodMs' | 'maxConcurrent'>;
+  /**
    * How much longer the key is paused, in milliseconds; 0 if it is not paused. While the store does not answer, only
    * pauses known to this process count.
    */

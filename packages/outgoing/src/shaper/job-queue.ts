@@ -23,7 +23,7 @@ import { type Cost, type Paces, periodOf } from './paces.js';
 import { CHECK_AHEAD_US } from './pause-check-time.js';
 import type { Booked, Booking, Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
-import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
+import { periodUsOf, type Slot, type SlotAnswer, type SlotClient, waitBehind } from './slots.js';
 
 /**
  * A valid slot can seem to be this much further ahead than `maxWait`, because the clock of the store is only estimated.
@@ -219,14 +219,17 @@ export class JobQueue {
   /**
    * How long a job of one unit would wait if it came now, in milliseconds.
    *
-   * @param storeMs the wait in the newest answer of the store
+   * @param answer the newest answer of the store
    */
-  waitMs(priority: number, storeMs: number): number {
-    const { one } = this.paces;
+  waitMs(priority: number, answer: SlotAnswer): number {
+    const { schedule, paces } = this;
     this.dropPassedSlots();
     const nowUs = this.slots.nowUs();
-    const ownUs = this.schedule.spareSlot(one)?.at.localUs ?? nowUs + storeMs * 1_000;
-    return Math.max(0, this.schedule.startUs(one, priority, ownUs) - nowUs) / 1_000;
+    // With `maxConcurrent`, the jobs ahead have no slots yet.
+    const ahead = this.permits ? schedule.unitsAhead(priority, paces.one.units.length) : undefined;
+    const storeMs = ahead ? waitBehind(answer, ahead) : answer.waitMs;
+    const ownUs = schedule.spareSlot(paces.one)?.at.localUs ?? nowUs + storeMs * 1_000;
+    return Math.max(0, schedule.startUs(paces.one, priority, ownUs) - nowUs) / 1_000;
   }
 
   takeSpareSlot(cost: Cost): Slot | undefined {

@@ -1,6 +1,6 @@
 /** The numbers in force for a pace or for permits, from the declaration, the plan of the key, or live settings. */
 
-import type { Duration, KeyOverride, LiveLimits } from '@spillway/core';
+import type { Duration, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { liveNumbers } from '@spillway/core/control';
 import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spillway/core/direct';
@@ -73,11 +73,6 @@ export class LiveRule<R extends Rule> {
     const appliesToPlans = forAll?.factor !== undefined || forAll?.allPlans;
     const limits = own ?? (appliesToPlans ? forAll : undefined);
     return limits ? this.changedRule(plan.numbers, limits) : plan.inForce;
-  }
-
-  blockedMs(key: string): number {
-    const override: KeyOverride | undefined = this.client.control?.overrideOf(this.name, key);
-    return override?.verdict === 'block' ? override.endsInMs : 0;
   }
 
   private withLimits(limits: LiveLimits | undefined): RuleInForce<R> {

@@ -41,12 +41,17 @@ export class Paces {
   private readonly all: readonly Pace[];
   private readonly first: Pace;
   private readonly plan: ShaperConfig['plan'];
-  private readonly isControlled: boolean;
+  private readonly control: DirectClient['control'];
+  /** All names under which an operator may block a key. */
+  private readonly names: ReadonlySet<string>;
 
-  constructor({ paces, waitUs, isUnlimited, plan }: ShaperConfig, client: DirectClient) {
+  constructor(config: ShaperConfig, client: DirectClient) {
+    const { name, paces, maxConcurrent, waitUs, isUnlimited, plan } = config;
     this.waitUs = waitUs;
     this.plan = isUnlimited ? undefined : plan;
-    this.isControlled = client.control !== undefined;
+    this.control = client.control;
+    const permits = maxConcurrent === undefined ? [] : [`${name}/permits`];
+    this.names = new Set([name, ...paces.map((pace) => pace.name), ...permits]);
     this.all = paces.map((pace) => this.paceOf(pace, client));
     this.first = this.all[0] as Pace;
     this.one = costOf(paces.map(() => 1));
@@ -61,9 +66,17 @@ export class Paces {
 
   blockedMs(key: string): number {
     let ms = 0;
-    if (!this.isControlled) return ms;
-    for (const { live } of this.all) ms = Math.max(ms, live.blockedMs(key));
+    if (!this.control) return ms;
+    for (const name of this.names) {
+      const override = this.control.overrideOf(name, key);
+      if (override?.verdict === 'block') ms = Math.max(ms, override.endsInMs);
+    }
     return ms;
+  }
+
+  /** The longest time per unit among the paces, for this key. */
+  periodUsOf(key: string): number {
+    return Math.max(...this.all.map(({ live }) => periodOf(live.ruleFor(key).rule)));
   }
 
   /** The rule of the first pace, for this key. */

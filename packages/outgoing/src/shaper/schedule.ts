@@ -178,6 +178,7 @@ export class Schedule {
     const [oldest] = waiting;
     if (!oldest || ahead === waiting.length) return ownUs;
     const slotsUs = [...this.slots.timesOf(id)];
+    if (this.isStrict) return slotsUs[ahead] ?? ownUs;
     if (!slotsUs.includes(ownUs)) slotsUs.push(ownUs);
     slotsUs.sort((one, other) => one - other);
     // As in `nextJobOf`: all jobs behind the new one can move back by one slot.
@@ -192,6 +193,18 @@ export class Schedule {
       waiting.splice(waiting.indexOf(job), 1);
     }
     return ownUs;
+  }
+
+  /** The units in each of `paces` paces of the jobs without a slot that a new job of this priority cannot overtake. */
+  unitsAhead(priority: number, paces: number): readonly number[] {
+    const units: number[] = new Array(paces).fill(0);
+    for (const { cost, byAge, slots } of this.classes.values()) {
+      const ahead = [...byAge].filter((job) => job.priority >= priority).length;
+      for (const [at, own] of cost.units.entries()) {
+        units[at] = (units[at] as number) + own * Math.max(0, ahead - slots);
+      }
+    }
+    return units;
   }
 
   private classOf(cost: Cost): CostClass {

@@ -130,6 +130,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private readonly pauseNotes: PauseNotes;
   private readonly wallTime: WallTime;
   private readonly turns = new Turns();
+  private readonly stopListening: () => void;
   private jobCount = 0;
   private isDraining = false;
   private stopping: Promise<void> | undefined;
@@ -138,7 +139,9 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const config = readOptions(options, settings);
     const { name, paces, maxConcurrent } = config;
     const names = paces.map((pace) => pace.name);
-    const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
+    const outages = new Outages();
+    const own = maxConcurrent === undefined ? [] : [outages];
+    const observers = [...(settings.observers ?? []), ...own];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
     const random = safeRandom(config.random, (error) =>
@@ -150,6 +153,11 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.paces = new Paces(config, client);
     this.permits =
       maxConcurrent === undefined ? undefined : makePermits({ ...config, random }, client, pending);
+    outages.permits = this.permits;
+    this.stopListening = () => {
+      outages.permits = undefined;
+      client.observers.stopListening(outages);
+    };
     this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
     this.wallTime = new WallTime(clock);
@@ -276,12 +284,22 @@ class KeyedShaper implements Shaper, JobQueueHost {
   waitOf(key: string, options?: WaitOptions): Promise<number> {
     return this.yieldAfter(async () => {
       const priority = readPriority(options);
-      return this.slots.peek(key, (answer) => this.waitMs(answer, priority));
+      return this.slots.peek(key, (answer) => this.waitMs(this.learn(answer), priority));
     });
   }
 
   pauseOf(key: string): Promise<number> {
-    return this.yieldAfter(async () => this.slots.peek(key, (answer) => this.pauseMs(answer)));
+    return this.yieldAfter(async () =>
+      this.slots.peek(key, (answer) => this.pauseMs(this.learn(answer))),
+    );
+  }
+
+  paceOf(key: string): Pick<Shaper, 'periodMs' | 'maxConcurrent'> {
+    checkKey(key);
+    return {
+      periodMs: this.paces.periodUsOf(key) / 1_000,
+      maxConcurrent: this.permits?.live.ruleFor(key).rule.limit ?? Infinity,
+    };
   }
 
   queueLength(key: string): number {
@@ -297,7 +315,9 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   stats(key: string): Eventually<ShaperStats> {
-    return this.slots.peekAll(key, (answer) => this.statsOf(answer)) as Eventually<ShaperStats>;
+    return this.slots.peekAll(key, (answer) =>
+      this.statsOf(this.learn(answer)),
+    ) as Eventually<ShaperStats>;
   }
 
   pause(key: string, duration: Duration, by?: string): Promise<void> {
@@ -325,6 +345,8 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await within(us / 1_000, this.jobs.idle());
     const { waiting: rejected, running } = this.jobs;
     await this.stop();
+    // Frees the permits and the listener once the running work has ended.
+    void this.close();
     return { rejected, running };
   }
 
@@ -333,13 +355,20 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await this.jobs.idle();
     await this.slots.pending.whenIdle();
     await this.permits?.close();
+    this.stopListening();
   }
 
-  private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
-    const queue = this.queues.queueOf(key);
-    if (!queue) return storeMs;
+  /** Tells the queue of the key, which may know of a pause that an operator has ended since. */
+  private learn(answer: SlotAnswer): SlotAnswer {
+    this.queues.queueOf(answer.key)?.handle(answer);
+    return answer;
+  }
+
+  private waitMs(answer: SlotAnswer, priority: number): number {
+    const queue = this.queues.queueOf(answer.key);
+    if (!queue) return answer.waitMs;
     // The store may not have a pause that this process began.
-    return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
+    return Math.max(queue.waitMs(priority, answer), queue.pausedMs);
   }
 
   private statsOf(answer: SlotAnswer): Eventually<ShaperStats> {
@@ -436,8 +465,12 @@ class KeyedShaper implements Shaper, JobQueueHost {
     else job.reject(waitTooLong(this.name, waitMs));
     this.reporter.reportAnswer(answer);
   }
+}
 
-  private readonly onBreaker = ({ state }: BreakerEvent): void => {
+/** Tells the permits that an outage has ended. The store keeps this object, so it must not refer to the shaper. */
+class Outages {
+  permits: Permits | undefined;
+  readonly onBreaker = ({ state }: BreakerEvent): void => {
     if (state !== 'open') this.permits?.catchUp();
   };
 }

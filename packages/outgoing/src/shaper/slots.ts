@@ -333,6 +333,22 @@ export function startUsOf(rule: QueueRule, answer: QueueAnswer): number {
   return answer.nowUs + Math.round(delayOf(rule, answer) * 1_000);
 }
 
+/** How long a job of the answer's cost would wait if jobs of so many units in each pace started before it. */
+export function waitBehind(
+  { steps, answers, failure, isUnknown, waitMs }: SlotAnswer,
+  units: readonly number[],
+): number {
+  if (isUnknown) return waitMs;
+  const waits = steps.map((step, at) => {
+    const rule = ruleIn(step, failure !== undefined);
+    const answer = answers[at] as QueueAnswer;
+    const aheadUs = Math.ceil((units[at] as number) * periodOf(rule));
+    const tatUs = Math.max(answer.tatUs, answer.nowUs) + aheadUs;
+    return delayOf(rule, { ...answer, tatUs }, step.cost);
+  });
+  return Math.max(waitMs, ...waits);
+}
+
 function putOf({ steps, answers }: Slot, at: number, units: number): Step {
   const step = steps[at] as Step;
   const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);

@@ -82,6 +82,10 @@ export class FakeShaper implements Shaper {
     return Math.max(0, nextMs - this.time.nowMs(), pausedUntilMs - this.time.nowMs());
   }
 
+  paceOf(): Pick<Shaper, 'periodMs' | 'maxConcurrent'> {
+    return { periodMs: this.periodMs, maxConcurrent: this.maxConcurrent };
+  }
+
   async pauseOf(key: string): Promise<number> {
     await this.store();
     return Math.max(0, this.of(key).pausedUntilMs - this.time.nowMs());

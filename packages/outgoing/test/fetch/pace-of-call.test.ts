@@ -116,6 +116,32 @@ describe('a 403', () => {
   });
 });
 
+describe('the plan of a key', () => {
+  it.each([
+    ['slower', { limit: 1, window: '1s' }, { window: '10s' }, 10_000],
+    ['faster', { limit: 1, window: '10s' }, { limit: 100 }, 100],
+  ] as const)('that is %s sets the shortest pause', async (_, pace, plan, pauseMs) => {
+    const { fetch } = partner(
+      () => new Response(null, { status: 429, headers: { 'retry-after': '0' } }),
+    );
+    const events: PauseEvent[] = [];
+    const shaper = createShaper({ ...pace, plan: () => plan }, quiet);
+    const onPause = (event: PauseEvent) => void events.push(event);
+    await pacedFetch(shaper, { fetch, random: () => 0, onPause })(URL_A);
+    expect(events).toMatchObject([{ pauseMs }]);
+  });
+
+  it('says how many calls may be in flight', async () => {
+    const headers = { ratelimit: '"a";r=2;t=10' };
+    const { calls, fetch } = partner(() => new Response(null, { headers }));
+    const shaper = createShaper({ maxConcurrent: 1, plan: () => ({ maxConcurrent: 5 }) }, quiet);
+    const send = pacedFetch(shaper, { fetch, random: () => 0 });
+    for (let i = 0; i < 9; i += 1) void send(URL_A);
+    await pass(100);
+    expect(calls.length).toBeLessThan(9);
+  });
+});
+
 describe('a shaper with only maxConcurrent', () => {
   it('lets so many calls be in flight, and cools down after a rejection', async () => {
     let count = 0;

@@ -178,6 +178,43 @@ it.each([[{ authorization: 'a' }], [['authorization', 'a']], [new Map([['authori
   },
 );
 
+/** Answers each call with a 429 whose headers an old version of undici has decoded as UTF-8. */
+function dispatchTo(shaper: FakeShaper, options: PacedDispatchOptions, call: object) {
+  const { paced } = agentFor(shaper, {
+    ...options,
+    onFault: ({ error }) => {
+      throw error;
+    },
+  });
+  return new Promise<number>((resolve, reject) => {
+    const dispatch = paced((_, handler) => {
+      handler.onResponseStart?.({} as never, 429, { 'retry-after': '3', 'x-city': 'Łódź' }, '');
+      return true;
+    });
+    dispatch({ origin: 'https://a.example', path: '/', method: 'GET', ...call } as never, {
+      onResponseStart: (_, status) => resolve(status),
+      onResponseError: (_, error) => reject(error),
+    });
+  });
+}
+
+it('headers that are not Latin are ignored, and the others count', async () => {
+  const shaper = fake();
+  const headers = { authorization: 'a', 'x-city': 'Łódź' };
+  expect(await dispatchTo(shaper, { key: hostAndCredential }, { headers })).toBe(429);
+  const key = expect.stringMatching(/^a\.example#[0-9a-f]{16}$/);
+  await expect.poll(() => shaper.pauses).toEqual([{ key, ms: 3_000 }]);
+});
+
+it.each(['TRACE', 'TRACK', 'CONNECT'])(
+  'a %s, which no Request has, waits for its host',
+  async (method) => {
+    const shaper = fake();
+    expect(await dispatchTo(shaper, { key: () => 'other' }, { method })).toBe(429);
+    expect(shaper.starts).toMatchObject([{ key: 'a.example' }]);
+  },
+);
+
 it('a key that throws fails its call alone', async () => {
   const { url } = await serve((response) => response.end());
   const key = () => {

@@ -3,7 +3,7 @@
 import { type LiveLimits, type Logger, memoryControl } from '@spillway/core';
 import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
-import type { OnePaceOptions } from '@spillway/outgoing';
+import { createShaper, type OnePaceOptions } from '@spillway/outgoing';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
@@ -120,6 +120,21 @@ describe('a blocked key', () => {
     const refused = { allowed: false, key: 'umbrella', reason: 'blocked', wouldWaitMs: 60_000 };
     expect(await shaper.reserveFirst(['acme', 'umbrella'])).toEqual(refused);
   });
+
+  it.each(['llm', 'llm/tokens', 'llm/permits'])(
+    'is blocked under each name of a shaper with several paces: %s',
+    async (name) => {
+      const control = memoryControl();
+      const pace = { limit: 4, window: '1s' } as const;
+      const shaper = createShaper(
+        { name: 'llm', paces: { requests: pace, tokens: pace }, maxConcurrent: 2 },
+        { control, logger: false, random: () => 0 },
+      );
+      control.block(name, 'acme', note);
+      await expect(shaper.schedule('acme', () => 1)).rejects.toThrow(/SPW_SHAPER_BLOCKED/);
+      expect(await shaper.schedule('umbrella', () => 1)).toBe(1);
+    },
+  );
 
   it('lets start what waits already', async () => {
     const { control, shaper, starts } = controlled();

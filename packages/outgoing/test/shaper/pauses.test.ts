@@ -5,7 +5,7 @@ import { remoteStore, systemClock } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { fakeTime, stall } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
-import { FarStore, pass, Starts, setUp, twoProcesses } from './set-up.js';
+import { FarStore, pass, resetKey, Starts, setUp, twoProcesses } from './set-up.js';
 
 fakeTime();
 
@@ -99,6 +99,18 @@ describe('a pause', () => {
     expect(await there.pauseOf('acme')).toBe(0);
     expect(await there.waitOf('acme')).toBeGreaterThan(0);
     await expect(there.pauseOf('')).rejects.toThrow(/SPW_KEY_INVALID/);
+  });
+
+  it('that an operator has reset is told by no process any more', async () => {
+    const { stores, here, there } = twoProcesses();
+    await here.pause('acme', '10s');
+    expect(await there.pauseOf('acme')).toBe(10_000);
+    await resetKey(stores[0], 'calls', 'acme');
+    for (const shaper of [here, there]) {
+      expect(await shaper.pauseOf('acme')).toBe(0);
+      expect(await shaper.waitOf('acme')).toBe(0);
+      expect(await shaper.stats('acme')).toMatchObject({ pausedUntilMs: null, pausedBy: null });
+    }
   });
 
   it('is told where the store has not heard of it, or does not answer', async () => {

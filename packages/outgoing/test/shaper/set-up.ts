@@ -1,7 +1,7 @@
 /** Shapers in virtual time, and records of when their work starts. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
-import { remoteStore, systemClock } from '@spillway/core/store';
+import { makeShaperRule, remoteStore, systemClock } from '@spillway/core/store';
 import {
   createShaper,
   type OnePaceOptions,
@@ -106,6 +106,12 @@ export function twoProcesses(options: Partial<OnePaceOptions> = {}, settings: Sh
     ),
   ) as [Shaper, Shaper];
   return { stores, here, there, starts: new Starts() };
+}
+
+/** Resets a key in the store, as an operator does. Any rule will do. */
+export async function resetKey(store: Store, limiter: string, key: string): Promise<void> {
+  const rule = makeShaperRule(1, 1_000_000, 1, 0);
+  await store.apply([{ op: 'reset', limiter, key, rule, cost: 1, binding: true }]);
 }
 
 /** Lets `ms` pass, and runs all timers that are due. */

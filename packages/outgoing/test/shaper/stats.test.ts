@@ -36,6 +36,18 @@ describe('stats', () => {
     });
   });
 
+  it('count the jobs that wait before a new one, also where they have no slots yet', async () => {
+    const { shaper, starts } = setUp({ maxConcurrent: 1 });
+    void shaper.schedule('acme', () => sleep(10_000));
+    starts.many(shaper, 3);
+    await pass(0);
+    expect(await shaper.waitOf('acme')).toBe(1_000);
+    expect(await shaper.waitOf('acme', { priority: 1 })).toBe(250);
+    await pass(5_000);
+    const nextStartMs = expect.closeTo(Date.now() + 750, 0);
+    expect(shaper.stats('acme')).toMatchObject({ waiting: 3, nextStartMs });
+  });
+
   it('say until when and by whom a key is paused, also in another process', async () => {
     const { here, there } = twoProcesses();
     await here.pause('acme', '10s', 'maintenance until 9');
