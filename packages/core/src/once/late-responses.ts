@@ -3,6 +3,7 @@
  * step that marks the claim as done is sent again.
  */
 
+import { LONGEST_US } from '../base/duration.js';
 import { SpillwayError } from '../base/errors.js';
 import { type Eventually, endsTimersWithRequests, outside } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
@@ -22,7 +23,6 @@ const LANES = 4;
 
 /** How much longer than `keep` a response is kept: it is written before its claim is done, and must outlive it. */
 const LONGER_US = 60_000_000;
-const MAX_TTL_US = 400 * 86_400_000_000;
 
 export interface AnswerToWrite {
   readonly limiter: string;
@@ -37,7 +37,7 @@ export function writeAnswer(
   { name, bytes, keepUs, context }: AnswerToWrite,
   sinceUs = 0,
 ): Eventually<Result<void>> {
-  const ttlUs = Math.min(keepUs + LONGER_US - sinceUs, MAX_TTL_US);
+  const ttlUs = Math.min(keepUs + LONGER_US - sinceUs, LONGEST_US);
   return inTime(WRITE_MS, (deadlineUs) =>
     context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
   );

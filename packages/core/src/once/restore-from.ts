@@ -3,6 +3,7 @@ import { calendarNamed } from '../algorithms/calendar-periods.js';
 import { makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
+import { LONGEST_US } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
@@ -37,7 +38,6 @@ const RETRY_US = 1_000_000;
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
-const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
   nextCallUs: number;

@@ -1,6 +1,7 @@
 import { makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
+import { LONGEST_US } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { within } from '../base/within.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
@@ -35,7 +36,6 @@ export interface Crossed {
 /** After this time, any process may call the callback again, because it failed or takes long. */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
-const LONGEST_US = 34_560_000_000_000;
 
 /** The most callbacks that one observer runs at once. If more keys need one, they are reported at their next use. */
 const MOST_RUNNING = 100;
