@@ -193,6 +193,10 @@ const leases: readonly Mutant[] = [
     ...step,
     ...(step.lease && { lease: { ...step.lease, id: step.lease.id.trim() } }),
   })),
+  leaseSteps('cuts the ids of leases to 32 characters', 'tells leases apart', (step) => ({
+    ...step,
+    ...(step.lease && { lease: { ...step.lease, id: step.lease.id.slice(0, 32) } }),
+  })),
   mutant('frees a permit at each release', 'frees a permit once', (right, group) => {
     const answers = right.apply(group);
     return answers.map((answer, at) => {

@@ -1,6 +1,13 @@
 /** A tally: what it counts, under which labels. */
 
-import { concurrencyLimit, createGuard, memoryStore, rateLimit } from '@spillway/core';
+import {
+  concurrencyLimit,
+  createGuard,
+  createLimiter,
+  createLimiters,
+  memoryStore,
+  rateLimit,
+} from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -55,6 +62,40 @@ describe('a tally', () => {
     for (let i = 0; i < 5_000; i += 1) tally.onStore({ overflowed: 1 });
     expect(tally.overflowed).toBe(5_000);
     expect((tally as unknown as { stores: Set<unknown> }).stores.size).toBe(1_000);
+  });
+
+  it('counts once what overflowed in a store that it dropped, and that a new guard has', () => {
+    const tally = new Tally();
+    const store = { overflowed: 5 };
+    tally.onStore(store);
+    for (let i = 0; i < 1_000; i += 1) tally.onStore({ overflowed: 0 });
+    expect(tally.overflowed).toBe(5);
+    store.overflowed = 7;
+    tally.onStore(store);
+    expect(tally.overflowed).toBe(7);
+    for (let i = 0; i < 1_000; i += 1) tally.onStore({ overflowed: 0 });
+    expect(tally.overflowed).toBe(7);
+  });
+
+  it('counts once for a guard, a limiter and limiters that list it twice', () => {
+    const tally = new Tally();
+    const observers = [tally, tally];
+    const { admit } = setUp(rateLimit({ name: 'two', limit: 2, window: '1h' }), { observers });
+    admit();
+    createLimiter({ name: 'two', limit: 2, window: '1h' }, { observers }).consume('ada');
+    createLimiters({ two: { limit: 2, window: '1h' } }, { observers }).consume({ two: 'ada' });
+    expect(tally.decisions()).toEqual([count({ outcome: 'allowed', reason: '' }, 3)]);
+  });
+
+  it('shows the highest of several signals with one name', () => {
+    const tally = new Tally();
+    const signal = (name: string, value: number) => ({ name, read: () => ({ value, ageMs: 0 }) });
+    const silent = { name: 'pool', read: () => undefined };
+    tally.watch({ signals: [silent, signal('pool', 0.5), signal('pool', 0.2), signal('cpu', 1)] });
+    expect(tally.signalValues()).toEqual([
+      { labels: { signal: 'pool' }, value: 0.5 },
+      { labels: { signal: 'cpu' }, value: 1 },
+    ]);
   });
 
   it('reads the permits that are held when it is asked, each guard once', () => {

@@ -204,7 +204,9 @@ async function shadowRefusesNothing(probe: Probe): Promise<void> {
 }
 
 async function tellsApart(probe: Probe): Promise<void> {
-  const ids = HOSTILE_KEYS.filter((id) => id !== '' && id.length < 1_000 && isWellFormed(id));
+  const usual = HOSTILE_KEYS.filter((id) => id !== '' && id.length < 1_000 && isWellFormed(id));
+  const long = ['a', 'b'].map((end) => 'l'.repeat(63) + end);
+  const ids = [...usual, ...long];
   const subject = probe.fresh(makeLeasesRule(ids.length, LEASE_US));
   for (const id of ids) {
     await probe.ask('take', subject, 1, { lease: { id, critical: false } });

@@ -13,7 +13,7 @@ import type {
   ShelfStep,
   Tolerance,
 } from '../contract/rule.js';
-import { ratePolicy } from './decide.js';
+import { MAX_TOLERANCE_US, ratePolicy, windowOf } from './decide.js';
 import { givenBack, unitsOf } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type TextForm, unknownFormat } from './stored-count.js';
@@ -22,7 +22,7 @@ export const bucketMachine: Machine = {
   same: (rule: BucketRule, other: BucketRule) => sameNumbers(rule, other),
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
-    makeBucketRule(limit, Math.ceil(windowUs / share), burst),
+    makeBucketRule(limit, windowOf(windowUs, share), burst),
   // With `overage`, at most burst + limit units count, so a caller that stops is back within its burst after one
   // window.
   soften: ({ limit, windowUs, burst }: BucketRule) =>
@@ -61,9 +61,6 @@ export function bucketCode({ tolUs, tolNum }: Tolerance, den: number): string {
   const fraction = den === 1 ? '' : `.${tolNum.toString(36)}.${den.toString(36)}`;
   return `b${tolUs.toString(36)}${fraction}`;
 }
-
-/** The longest time to fill a bucket: 71 years. It keeps every instant of a rule below 2^53. */
-export const MAX_TOLERANCE_US: number = 2 ** 51;
 
 export function bucketNumbers(
   limit: number,

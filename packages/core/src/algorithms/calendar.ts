@@ -4,6 +4,7 @@
  */
 
 import { checkOptions } from '../base/check-shapes.js';
+import { LONGEST_US } from '../base/duration.js';
 import { encodeText } from '../base/encode-name.js';
 import { mustBe } from '../base/errors.js';
 import { environment, orElse } from '../base/host.js';
@@ -127,12 +128,10 @@ function periodFrom(given: unknown): Period | undefined {
   const [startS = 0, endS = 0] = [start, end].map((time) => Math.floor(Number(time) / 1000));
   const lengthMs = (endS - startS) * 1000;
   if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
-  if (!(startS >= 0 && lengthMs >= MIN_BILLING_PERIOD_MS && lengthMs <= MAX_BILLING_PERIOD_MS))
+  if (!(startS >= 0 && lengthMs >= MIN_BILLING_PERIOD_MS && lengthMs <= LONGEST_US / 1000))
     return undefined;
   return { label: encodeText(id), startUs: startS * SECOND_US, endUs: endS * SECOND_US };
 }
-
-const MAX_BILLING_PERIOD_MS = 34_560_000_000;
 
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
@@ -147,7 +146,7 @@ export const calendarMachine: Machine = {
     limit,
   }),
   expiresAfterUs: ({ calendar }: CalendarRule) =>
-    calendar.name === BILLING ? MAX_BILLING_PERIOD_MS * 1000 : lengthOf(calendar),
+    calendar.name === BILLING ? LONGEST_US : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
   examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {

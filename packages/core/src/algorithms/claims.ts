@@ -6,6 +6,7 @@
  * `1767225660000000raaaaaaaaaaaaaaaa`.
  */
 
+import { LONGEST_US } from '../base/duration.js';
 import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
@@ -110,7 +111,7 @@ function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
 }
 
 /** 400 days. If more than this is left of a done claim, the clock went back. */
-export const MAX_KEEP_US: number = 400 * 86_400_000_000;
+export const MAX_KEEP_US: number = LONGEST_US;
 
 type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note'>;
 

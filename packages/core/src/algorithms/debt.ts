@@ -7,14 +7,8 @@ import { mustBe } from '../base/errors.js';
 import { mulDiv } from '../base/exact.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketAnswer, BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
-import {
-  bucketCode,
-  chargeDebt,
-  MAX_TOLERANCE_US,
-  measureParts,
-  unitsRefilled,
-  unitsUsed,
-} from './bucket.js';
+import { bucketCode, chargeDebt, measureParts, unitsRefilled, unitsUsed } from './bucket.js';
+import { MAX_TOLERANCE_US } from './decide.js';
 
 /**
  * Lets a limit go into debt by `debt` units. Only token buckets and limits by calendar can have debt. If a plan or a

@@ -25,6 +25,14 @@ export function partOf(limit: number, share: number): number {
   return Math.max(1, Math.floor(limit * share));
 }
 
+/** The longest time to fill a bucket: 71 years. It keeps every instant of a rule below 2^53. */
+export const MAX_TOLERANCE_US: number = 2 ** 51;
+
+/** The window of a process's share of a limit. If it were longer, a bucket would have no room for a unit. */
+export function windowOf(windowUs: number, share: number): number {
+  return Math.min(Math.ceil(windowUs / share), MAX_TOLERANCE_US);
+}
+
 /** The numbers of a window that ends in `leftMs`, or of a lock that does. */
 export function measureWindowed(
   limit: number,

@@ -20,7 +20,7 @@ import type {
   Machine,
   ShelfStep,
 } from '../contract/rule.js';
-import { ratePolicy } from './decide.js';
+import { ratePolicy, windowOf } from './decide.js';
 import { fingerprintsOf, MAX_ITEMS_PER_STEP, UNKNOWN } from './distinct-items.js';
 import { givenBack } from './receipt.js';
 import { type Expiring, KeyedShelf } from './shelves/keyed-shelf.js';
@@ -77,7 +77,7 @@ export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,
   share: ({ limit, windowUs, logic }: DistinctRule, share) =>
-    makeDistinctRule(limit, Math.ceil(windowUs / share), logic),
+    makeDistinctRule(limit, windowOf(windowUs, share), logic),
   policy: (name, rule: DistinctRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: DistinctRule) => ({
     algorithm: 'distinct',

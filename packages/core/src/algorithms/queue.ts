@@ -27,7 +27,7 @@ import {
   sameNumbers,
   unitsUsed,
 } from './bucket.js';
-import { ratePolicy } from './decide.js';
+import { ratePolicy, windowOf } from './decide.js';
 import { givenBack } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type TextForm } from './stored-count.js';
@@ -42,7 +42,7 @@ export const queueMachine: Machine = {
     rule.waitUs === other.waitUs && sameNumbers(rule, other),
   capacity: ({ burst }: QueueRule) => burst,
   share: ({ limit, windowUs, burst, waitUs }: QueueRule, share) =>
-    makeShaperRule(limit, Math.ceil(windowUs / share), burst, waitUs),
+    makeShaperRule(limit, windowOf(windowUs, share), burst, waitUs),
   policy: (name, rule: QueueRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, burst, waitUs }: QueueRule) => ({
     algorithm: 'shaper',

@@ -7,7 +7,7 @@ import { mulDiv, productAtMost } from '../base/exact.js';
 import type { Ask } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { Machine, Shelf, ShelfStep, WindowAnswer, WindowRule } from '../contract/rule.js';
-import { ratePolicy } from './decide.js';
+import { ratePolicy, windowOf } from './decide.js';
 import { refund } from './receipt.js';
 import { KeySlots } from './shelves/flat-table.js';
 import { numbersOf, type TextForm } from './stored-count.js';
@@ -16,7 +16,7 @@ export const windowMachine: Machine = {
   same: (rule: WindowRule, other: WindowRule) =>
     rule.windowUs === other.windowUs && rule.kind === other.kind,
   share: ({ limit, windowUs, kind }: WindowRule, share) =>
-    makeWindowRule(limit, Math.ceil(windowUs / share), kind),
+    makeWindowRule(limit, windowOf(windowUs, share), kind),
   soften: (rule: WindowRule) => ({ ...rule, limit: MOST_COUNTED }),
   policy: (name, rule: WindowRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, kind }: WindowRule) => ({

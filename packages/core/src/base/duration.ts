@@ -26,7 +26,8 @@ const UNIT_US: Record<Unit, number> = {
   w: 604_800_000_000,
 };
 
-const MAX_WINDOW_US: number = 400 * UNIT_US.d;
+/** The longest window, and the longest time that a claim or a value is stored: 400 days. */
+export const LONGEST_US: number = 400 * 86_400_000_000;
 
 /** Returns the duration in whole microseconds. Returns NaN if it is invalid or not a whole number of microseconds. */
 export function parseDuration(duration: unknown): number {
@@ -82,7 +83,7 @@ export function duration(value: Duration): number {
  */
 export function windowToMicroseconds(window: Duration): number {
   const us = parseDuration(window);
-  if (us >= 1_000 && us <= MAX_WINDOW_US) return us;
+  if (us >= 1_000 && us <= LONGEST_US) return us;
   const what = "a duration from 1ms to 400d such as '10s' or '1m'";
   throw mustBe('window', what, window, 'SPW_WINDOW_INVALID', planHint(window));
 }

@@ -546,8 +546,8 @@ export function capacityOf(rule: Rule): number {
  * - Permits, limits by calendar and limits with a penalty: the limit becomes limit x share, rounded down, but at least
  *   1.
  * - Claims don't change.
- * - All others keep their limit, and the window grows to window / share, rounded up: 5 per minute becomes 5 per 8
- *   minutes.
+ * - All others keep their limit, and the window grows to window / share, rounded up, but at most 71 years: 5 per minute
+ *   becomes 5 per 8 minutes.
  */
 export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule;

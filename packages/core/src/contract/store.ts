@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.js';
+import { LONGEST_US } from '../base/duration.js';
 import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { Ask } from './ask.js';
@@ -132,8 +133,6 @@ export interface SyncValues extends Values {
 /** The most bytes of one value: 1 MiB. */
 export const MAX_VALUE_BYTES = 1_048_576;
 
-const MAX_TTL_US = 400 * 86_400_000_000;
-
 /** The `code` of a value, for stores that name values with `encodeName`. */
 export function valueCode(id: string): string {
   return `v:${encodeText(id)}`;
@@ -155,7 +154,7 @@ export function checkValue(bytes: Uint8Array, ttlUs: number): void {
   if (bytes.length > MAX_VALUE_BYTES) {
     throw invalid(`at most ${MAX_VALUE_BYTES} bytes`, `${bytes.length}`);
   }
-  if (Number.isSafeInteger(ttlUs) && ttlUs >= 1 && ttlUs <= MAX_TTL_US) return;
+  if (Number.isSafeInteger(ttlUs) && ttlUs >= 1 && ttlUs <= LONGEST_US) return;
   throw invalid('stored for 1 microsecond to 400 days, in whole microseconds', show(ttlUs));
 }
 

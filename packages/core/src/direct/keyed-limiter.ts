@@ -148,15 +148,16 @@ class Keyed {
 
   private decideAll(
     op: Op,
-    keys: readonly string[],
+    given: readonly string[],
     options?: CostOptions,
   ): Eventually<GroupDecision> {
-    if (!Array.isArray(keys) || keys.length === 0) {
-      throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
+    if (!Array.isArray(given) || given.length === 0) {
+      throw mustBe('keys', 'a list of at least one key', given, 'SPW_KEY_INVALID');
     }
+    const keys: readonly string[] = [...given]; // the caller may reuse its list before the store answers
     const { limit } = this;
-    const given = costIn(options);
-    const cost = given === undefined ? 1 : checkCost(given);
+    const units = costIn(options);
+    const cost = units === undefined ? 1 : checkCost(units);
     const costs = new Map<string, number>();
     for (const key of keys) {
       costs.set(key, Math.min((costs.get(key) ?? 0) + cost, Number.MAX_SAFE_INTEGER));

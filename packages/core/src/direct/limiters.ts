@@ -2,7 +2,7 @@ import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkCost, checkName, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';
-import type { Eventually } from '../base/host.js';
+import { type Eventually, isLater } from '../base/host.js';
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
@@ -130,20 +130,26 @@ class Several {
 
   private takeFirst(
     alternatives: readonly (readonly KeyedPart[])[],
-    rejected: readonly Group[],
+    rejected: Group[],
   ): Eventually<AlternativeDecision<string>> {
-    const at = rejected.length;
-    const parts = alternatives[at];
-    if (!parts) {
-      const soonest = rejected.reduce((best, one) => (waitOf(one) < waitOf(best) ? one : best));
-      return { ...soonest, alternative: -1 };
+    // A loop: with a synchronous store, a recursive call for each alternative could overflow the stack.
+    for (;;) {
+      const alternative = rejected.length;
+      const parts = alternatives[alternative];
+      if (!parts) {
+        const soonest = rejected.reduce((best, one) => (waitOf(one) < waitOf(best) ? one : best));
+        return { ...soonest, alternative: -1 };
+      }
+      // One call for each alternative: choosing in one call would need 1,500 more lines in the stores.
+      const taken = this.client.decide(parts, 'take', (decisions, allowed) => {
+        const group = this.groupOf(parts, decisions, allowed);
+        if (allowed) return { ...group, alternative };
+        rejected.push(group);
+        return undefined;
+      });
+      if (isLater(taken)) return taken.then((own) => own ?? this.takeFirst(alternatives, rejected));
+      if (taken) return taken;
     }
-    // One call for each alternative: choosing in one call would need 1,500 more lines in the stores.
-    return this.client.decide(parts, 'take', (decisions, allowed) => {
-      const group = this.groupOf(parts, decisions, allowed);
-      if (allowed) return { ...group, alternative: at };
-      return this.takeFirst(alternatives, [...rejected, group]);
-    });
   }
 
   refund(decision: Pick<Group, 'decisions'>, options?: Costs): Eventually<boolean> {

@@ -24,7 +24,9 @@ export class Observers {
   private readonly logFault: ((fault: Fault) => void) | undefined;
   private listeners: Map<object, unknown> | undefined;
 
-  constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
+  constructor(given: readonly Observer[], logFault?: (fault: Fault) => void) {
+    // An observer that is listed twice would count each decision twice.
+    const observers = [...new Set(given)];
     this.observers = observers;
     this.logFault = logFault;
     this.counters = observers.filter(({ countDecision }) => countDecision);

@@ -93,6 +93,8 @@ export class Tally implements Observer {
   private readonly stores = new Set<Overflowing>();
   private readonly controls = new Set<Pick<Control, 'settingsLost'>>();
   private overflowedBefore = 0;
+  /** What each dropped store had counted, which {@link overflowedBefore} contains. */
+  private readonly dropped = new WeakMap<Overflowing, number>();
   private open = 0;
   private readonly opened: Record<BreakerEvent['reason'], number> = { failures: 0, slow: 0 };
 
@@ -106,11 +108,14 @@ export class Tally implements Observer {
   }
 
   onStore(store: Overflowing): void {
+    if (!this.stores.has(store)) this.overflowedBefore -= this.dropped.get(store) ?? 0;
     this.stores.add(store);
     if (this.stores.size <= STORES) return;
     const [oldest] = this.stores as Iterable<Overflowing>;
+    const { overflowed } = oldest as Overflowing;
     this.stores.delete(oldest as Overflowing);
-    this.overflowedBefore += (oldest as Overflowing).overflowed;
+    this.dropped.set(oldest as Overflowing, overflowed);
+    this.overflowedBefore += overflowed;
   }
 
   onControl(control: Pick<Control, 'settingsLost'>): void {
@@ -249,9 +254,12 @@ export class Tally implements Observer {
   }
 
   signalValues(): Sample<'signal'>[] {
-    return [...this.sources].flatMap((signal) => {
+    const read = [...this.sources].flatMap((signal) => {
       const reading = readSafely(signal);
-      return reading ? [{ labels: { signal: signal.name }, value: reading.value }] : [];
+      return reading ? [{ name: signal.name, value: reading.value }] : [];
+    });
+    return byName(read, ({ value }) => value, Math.max).map(({ labels, value }) => {
+      return { labels: { signal: labels.limiter }, value };
     });
   }
 }

@@ -3,7 +3,7 @@
  * step that marks the claim as done is sent again.
  */
 
-import { MAX_KEEP_US } from '../algorithms/claims.js';
+import { LONGEST_US } from '../base/duration.js';
 import { SpillwayError } from '../base/errors.js';
 import { type Eventually, endsTimersWithRequests, outside } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
@@ -37,7 +37,7 @@ export function writeAnswer(
   { name, bytes, keepUs, context }: AnswerToWrite,
   sinceUs = 0,
 ): Eventually<Result<void>> {
-  const ttlUs = Math.min(keepUs + LONGER_US - sinceUs, MAX_KEEP_US);
+  const ttlUs = Math.min(keepUs + LONGER_US - sinceUs, LONGEST_US);
   return inTime(WRITE_MS, (deadlineUs) =>
     context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
   );

@@ -8,7 +8,7 @@
 import type { Ask } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { LogAnswer, LogRule, Machine } from '../../contract/rule.js';
-import { ratePolicy } from '../decide.js';
+import { ratePolicy, windowOf } from '../decide.js';
 import {
   isWritten,
   numbersOf,
@@ -22,7 +22,7 @@ import { isAhead, stepLog } from './log-step.js';
 
 export const logMachine: Machine = {
   same: (rule: LogRule, other: LogRule) => rule.windowUs === other.windowUs,
-  share: ({ limit, windowUs }: LogRule, share) => makeLogRule(limit, Math.ceil(windowUs / share)),
+  share: ({ limit, windowUs }: LogRule, share) => makeLogRule(limit, windowOf(windowUs, share)),
   policy: (name, rule: LogRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: LogRule) => ({
     algorithm: 'sliding-window-log',
