@@ -3,6 +3,7 @@
  * don't contain it.
  */
 
+import { isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { getOrMake } from '../base/get-or-make.js';
 import { isThenable } from '../base/host.js';
@@ -138,12 +139,13 @@ class Link implements ControlLink {
     }
   }
 
-  /** Returns a key's live limits without validation, because {@link changed} validates them. */
+  /** The numbers are not validated, because {@link changed} does that. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       const limits = this.control.limitsOf?.(limiter, key) ?? undefined;
       checkAtOnce('limitsOf', limits);
-      return limits;
+      if (limits === undefined || isPlainObject(limits)) return limits;
+      throw mustBe('limits', 'an object', limits);
     } catch (error) {
       this.reportFault(limiter, error);
       return undefined;

@@ -175,19 +175,21 @@ describe('a live factor and a pace of one key', () => {
     expect(await shaper.reserve('acme')).toMatchObject({ allowed: true });
   });
 
-  it('that make no pace are told once, and it stays as declared', async () => {
-    const lines: string[] = [];
-    const logger = { warn: (line: string) => void lines.push(line), info: () => undefined };
-    const limits = { limit: 0 };
-    const control = liveControl({
-      settingsOf: () => undefined,
-      overrideOf: () => undefined,
-      limitsOf: () => limits,
-    });
-    const { shaper, starts } = setUp({}, { control, logger });
-    starts.many(shaper, 3);
-    await pass(1_000);
-    expect(starts.ms).toEqual([0, 250, 500]);
-    expect(lines).toHaveLength(1);
-  });
+  it.each<unknown>([{ limit: 0 }, 'much', Number.NaN])(
+    'that make no pace (%j) are told once, and it stays as declared',
+    async (limits) => {
+      const lines: string[] = [];
+      const logger = { warn: (line: string) => void lines.push(line), info: () => undefined };
+      const control = liveControl({
+        settingsOf: () => undefined,
+        overrideOf: () => undefined,
+        limitsOf: () => limits as never,
+      });
+      const { shaper, starts } = setUp({}, { control, logger });
+      starts.many(shaper, 3);
+      await pass(1_000);
+      expect(starts.ms).toEqual([0, 250, 500]);
+      expect(lines).toHaveLength(1);
+    },
+  );
 });
