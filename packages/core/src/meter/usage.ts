@@ -34,9 +34,9 @@ function combined<Usage>(
 ): Usage {
   if (typeof one === 'number')
     return (other === undefined ? one : units(one, other as number)) as Usage;
-  // With the prototype, because a price may read a getter of the app's class.
-  const all: Record<string, number> = Object.assign(Object.create(Object.getPrototypeOf(one)), one);
+  const all: Record<string, number> = { ...(one as Numbers) };
   for (const [name, own] of Object.entries((other ?? {}) as Numbers))
-    all[name] = units(all[name] ?? 0, own);
-  return all as Usage;
+    all[name] = units((one as Numbers)[name] ?? 0, own);
+  // Because a price may read a getter of the app's class. Set last, because the class may have no setter for a name.
+  return Object.setPrototypeOf(all, Object.getPrototypeOf(one)) as Usage;
 }
