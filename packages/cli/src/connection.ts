@@ -50,7 +50,8 @@ export async function connected<Value>(
 ): Promise<Value> {
   const sentinelMaster = sentinelMasterIn(options);
   const url = options.redis ?? process.env['REDIS_URL'];
-  const place = await reachable(redisPlace(url, sentinelMaster === undefined ? 6379 : 26379));
+  const place =
+    sentinelMaster === undefined ? redisPlace(url, 6379) : await reachable(redisPlace(url, 26379));
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
   const { prefix = DEFAULT_PREFIX } = options;
   const { client, firstError } = await clientFor(place, { ...options, sentinelMaster });

@@ -17,4 +17,6 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
 
 process.exitCode = await run(process.argv.slice(2));
 // The policy of a replay, or a sentinel that hangs, may have connections or timers that keep the process alive.
-process.stdout.write('', () => process.stderr.write('', () => process.exit()));
+// Not before the next turn, in which a stream reports an error of the last write.
+const exitSoon = () => setImmediate(() => process.exit());
+process.stdout.write('', () => process.stderr.write('', exitSoon));

@@ -144,6 +144,13 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       expect(message).not.toMatch(/^error/);
     });
 
+    it('sentinels have no name, and only one of them can be reached', async () => {
+      const some = `redis://:${PASSWORD}@127.0.0.1:${port()},127.0.0.1:1`;
+      const { code, err } = await spillway(['status'], { REDIS_URL: some });
+      expect(code).toBe(2);
+      expect(err).toMatch(/--sentinel-master/);
+    });
+
     it('an error of ours leads to its heading in the documentation', async () => {
       const args = ['set', 'é', 'off', '--anyway', ...because];
       const help = new SpillwayError('SPW_NAME_INVALID', '').help;

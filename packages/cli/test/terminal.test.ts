@@ -1,9 +1,11 @@
 /** How the command looks: colours, times and help. */
 
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, openSync } from 'node:fs';
 import { redisProgram } from 'spillway-testkit/redis';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { because, commandOnRedis } from './command.js';
+import { because, COMMAND, commandOnRedis } from './command.js';
 
 const RED = '\u001b[31m';
 
@@ -49,6 +51,18 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     });
     const [code] = await once(child, 'close');
     expect({ code, err }).toEqual({ code: 0, err: '' });
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('fails if the disk is full', async () => {
+    const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;
+    const child = spawn(process.execPath, [COMMAND, '--help'], { stdio: [...stdio] });
+    let err = '';
+    child.stderr?.on('data', (text) => {
+      err += text;
+    });
+    const [code] = await once(child, 'close');
+    expect(code).toBe(1);
+    expect(err).toContain('ENOSPC');
   });
 
   it('has its exit code also when nobody reads its errors', async () => {

@@ -1,6 +1,14 @@
 /** Callbacks that are async although they must not be: none ends the process, and none exempts a request. */
 
-import { createGuard, decisionLog, type Fault, rateLimit, workerShedder } from '@spillway/core';
+import {
+  createGuard,
+  createLimiter,
+  decisionLog,
+  type Fault,
+  meter,
+  rateLimit,
+  workerShedder,
+} from '@spillway/core';
 import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
@@ -147,6 +155,29 @@ describe('a promise, or what is no plain answer', () => {
       expect(faults[0]).toMatchObject({ limiter: 'two', source: 'control', error: synchronous });
     },
   );
+
+  it('from a price or atLeast of a meter is a fault', async () => {
+    const fails = rejects as never;
+    for (const [price, atLeast] of [
+      [fails, undefined],
+      [(rows: number) => rows, fails],
+    ] as const) {
+      const rows = meter({ reserve: () => 1, atLeast });
+      const limit = rateLimit({ ...two, key: () => 'ada', cost: rows.cost(price) });
+      const { admit, faults } = setUp(limit);
+      const admission = admit();
+      rows.of(admission).settle(2);
+      admission.release({ status: 200 });
+      await turn();
+      expect(faults[0]).toMatchObject({ limiter: 'two', source: 'cost' });
+    }
+  });
+
+  it('as the cost of a limiter without HTTP throws', async () => {
+    const limiter = createLimiter({ limit: 2, window: '1m' });
+    expect(() => limiter.consume('ada', { cost: rejects() as never })).toThrow(/SPW_COST_INVALID/);
+    await turn();
+  });
 
   it('false and undefined are plain answers', () => {
     const { admit, faults } = setUp(

@@ -1,3 +1,5 @@
+import { disregard } from './host.js';
+
 /** Each code has a heading in docs/errors.md. */
 export type SpillwayErrorCode =
   | 'SPW_ADDRESS_REQUIRED'
@@ -156,16 +158,21 @@ export function asError(thrown: unknown): Error {
 /** Never throws, whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   try {
-    const message: unknown = thrown instanceof Error ? thrown.message : undefined;
+    const message: unknown = thrown instanceof Error && thrown.message;
     return typeof message === 'string' ? message : show(thrown);
   } catch {
     return 'an error that cannot be shown';
   }
 }
 
+/**
+ * Describes a value that is not used. It may be the promise of an async function that was called where a value is
+ * expected, and this promise may reject.
+ */
 export function show(value: unknown): string {
   let text: string;
   try {
+    disregard(value);
     // String() of a function is its source, which may have several lines.
     text = typeof value === 'string' ? JSON.stringify(value) : String(value).replace(/\s+/g, ' ');
   } catch {

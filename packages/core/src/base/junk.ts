@@ -1,7 +1,7 @@
 /** The error for an invalid return value of a user's callback. */
 
 import { show } from './errors.js';
-import { disregard, isThenable } from './host.js';
+import { isThenable } from './host.js';
 
 const SHOWN = 60;
 
@@ -9,14 +9,12 @@ const SHOWN = 60;
 export class Junk extends TypeError {
   constructor(what: string, value: unknown) {
     super(`${what} returned ${textOf(value)}`);
-    disregard(value);
   }
 }
 
 function textOf(value: unknown): string {
+  const text = show(value);
   if (isThenable(value)) return 'a promise: it must return the value itself';
-  if (typeof value === 'string' && value.length > SHOWN) {
-    return `a string of length ${value.length}`;
-  }
-  return show(value);
+  const isLong = typeof value === 'string' && value.length > SHOWN;
+  return isLong ? `a string of length ${value.length}` : text;
 }

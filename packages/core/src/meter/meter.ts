@@ -163,7 +163,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     if (maxReserve !== undefined) integerBetween('maxReserve', maxReserve, 1, 1_000_000_000);
     let declared: number | undefined;
     const unitsOf = ({ usage, atLeast }: Reservation<Usage>): number =>
-      Math.max(price(usage), atLeast === undefined ? 0 : price(atLeast));
+      Math.max(checkCost(price(usage)), atLeast === undefined ? 0 : checkCost(price(atLeast)));
     const cost = (request: LimitRequest<Raw>): number | Promise<number> => {
       const reserved = this.reservedFor(request);
       if (isThenable(reserved)) return reserved.then(unitsOf);

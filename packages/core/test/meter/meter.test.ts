@@ -188,32 +188,35 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
-  it('may be priced by a getter of the class of its usage', () => {
-    class Tokens {
-      readonly input: number;
-      readonly output: number;
+  it.each([undefined, { input: 4, output: 6, total: 10 }])(
+    'may be priced by a getter of the class of its usage; reserved: %o',
+    (reserved) => {
+      class Tokens {
+        readonly input: number;
+        readonly output: number;
 
-      constructor(input: number, output: number) {
-        this.input = input;
-        this.output = output;
-      }
+        constructor(input: number, output: number) {
+          this.input = input;
+          this.output = output;
+        }
 
-      get total(): number {
-        return this.input + this.output;
+        get total(): number {
+          return this.input + this.output;
+        }
       }
-    }
-    const usage = meter<Tokens>();
-    const cost = usage.cost((u) => u.total);
-    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
-    const [added, settled] = [admit(), admit()];
-    usage.of(added).add(new Tokens(1, 2));
-    usage.of(added).add(new Tokens(3, 4));
-    usage.of(settled).settle(new Tokens(10, 20));
-    added.release({ status: 200 });
-    settled.release({ status: 200 });
-    expect(numbers()).toMatchObject({ used: 10 + 30 });
-    expect(faults).toEqual([]);
-  });
+      const usage = meter<Tokens>(reserved && { reserve: () => reserved });
+      const cost = usage.cost((u) => u.total);
+      const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+      const [added, settled] = [admit(), admit()];
+      usage.of(added).add(new Tokens(1, 2));
+      usage.of(added).add(new Tokens(3, 4));
+      usage.of(settled).settle(new Tokens(10, 20));
+      added.release({ status: 200 });
+      settled.release({ status: 200 });
+      expect(numbers()).toMatchObject({ used: 10 + 30 });
+      expect(faults).toEqual([]);
+    },
+  );
 
   it('counts a component that the class of a usage computes, without running its setters', () => {
     class Tokens {

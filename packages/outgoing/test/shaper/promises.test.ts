@@ -47,6 +47,7 @@ describe('a function for random numbers', () => {
       },
     ],
     ['gives no number', () => Number.NaN],
+    ['gives a promise that rejects', (() => Promise.reject(new Error('mine'))) as never],
     ['gives less than 0', () => -5],
     ['gives more than 1', () => 1e9],
   ])('that %s is a fault, and no job waits longer', async (_, random) => {
