@@ -35,6 +35,7 @@ export default defineConfig({
         isolate: !isShared(name),
         setupFiles: isShared(name) ? ['tests/shared.ts'] : [],
         testTimeout: 60_000,
+        expect: { poll: { timeout: 20_000 } }, // as `until` of the test kit
         hookTimeout: 30_000,
       },
     })),

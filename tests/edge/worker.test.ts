@@ -3,6 +3,7 @@
 import http from 'node:http';
 import { join } from 'node:path';
 import { Miniflare } from 'miniflare';
+import { until } from 'spillway-testkit';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -35,13 +36,8 @@ describe.each(TELLING)('a Worker that is told of clients that go away $how', ({ 
   };
   const told = async () => JSON.parse((await get('/told')).body);
 
-  /** Asks until a permit is free; fails if it takes too long. */
-  async function free(): Promise<void> {
-    const end = performance.now() + 5_000;
-    while ((await get('/permit/short')).status !== 200) {
-      if (performance.now() > end) throw new Error('the permit was never free');
-    }
-  }
+  /** Asks until a permit is free. */
+  const free = () => until(async () => (await get('/permit/short')).status === 200);
 
   it('counts by the address that Cloudflare names', async () => {
     const replies = [await get('/limited'), await get('/limited'), await get('/limited')];

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { until } from 'spillway-testkit';
 import {
   assignSlots,
   freePort,
@@ -184,12 +185,4 @@ function admin(port: number): Redis {
   client.on('error', () => undefined);
   onTestFinished(() => client.disconnect());
   return client;
-}
-
-async function until(what: () => Promise<boolean>, withinMs = 15_000): Promise<void> {
-  const endMs = performance.now() + withinMs;
-  while (!(await what())) {
-    if (performance.now() > endMs) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

@@ -204,7 +204,7 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
         callers.countDecision({ ...denied, allowed: true, outcome: 'allowed' }, 'enforce', 'eve');
       }, 50);
       const published = () => redisReports(redis()).read();
-      await vi.waitFor(async () => expect(await published()).toHaveLength(1), { timeout: 5_000 });
+      await expect.poll(published).toHaveLength(1);
       const child = start(['top', '--every', '3', '--once']);
       let out = '';
       child.stdout?.on('data', (text) => {
@@ -271,9 +271,7 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
     it('says that nothing comes any more', async () => {
       const callers = topCallers({ publishTo: redisReports(redis()) });
       for (let i = 0; i < 100; i += 1) callers.countDecision(denied, 'enforce', 'ada');
-      await vi.waitFor(async () => expect(await redisReports(redis()).read()).toHaveLength(1), {
-        timeout: 5_000,
-      });
+      await expect.poll(() => redisReports(redis()).read()).toHaveLength(1);
       const child = start(['top', '--every', '3', '--once', '--json']);
       let out = '';
       child.stdout?.on('data', (text) => {

@@ -190,7 +190,7 @@ describeOnEachServer('as the user of docs/operations.md', (start) => {
     expect((await limiter.peek('ada')).allowed).toBe(true);
     const control = redisControl(redis);
     onTestFinished(() => control.close());
-    await vi.waitFor(async () => expect(await control.limiters()).toMatchObject([{ name: 'api' }]));
+    await expect.poll(() => control.limiters()).toMatchObject([{ name: 'api' }]);
     const { length } = await control.history();
     await control.set('api', { mode: 'off' }, { by: 'ada', because: 'a test' });
     await control.clear('api', { by: 'ada', because: 'a test' });

@@ -1,8 +1,8 @@
 /** Calls to a store as a guard makes them, and a slow network. */
 
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
-import { systemClock, withDeadline } from '@spillway/core/store';
-import { delay } from 'spillway-testkit';
+import { withDeadline } from '@spillway/core/store';
+import { delay, runningMs } from 'spillway-testkit';
 import { freePort } from 'spillway-testkit/redis';
 import { onTestFinished } from 'vitest';
 import type { RedisStore } from '../src/index.js';
@@ -16,19 +16,21 @@ export async function ask(
   store: RedisStore,
   key = 'ada',
 ): Promise<{ result: string; tookMs: number }> {
-  const fromUs = systemClock.nowUs();
-  const result = await Promise.resolve(withDeadline(store, 50_000).apply([take(key)])).then(
-    ([answer]) => (answer?.allowed ? 'allowed' : 'refused'),
-    (error) => String(error.code),
-  );
-  return { result, tookMs: (systemClock.nowUs() - fromUs) / 1000 };
+  let result = '';
+  const tookMs = await runningMs(async () => {
+    result = await Promise.resolve(withDeadline(store, 50_000).apply([take(key)])).then(
+      ([answer]) => (answer?.allowed ? 'allowed' : 'refused'),
+      (error) => String(error.code),
+    );
+  });
+  return { result, tookMs };
 }
 
 /** Asks every 20 ms until Redis decides again; returns how long that took. */
-export async function untilDecided(store: RedisStore, key = 'ada'): Promise<number> {
-  const fromUs = systemClock.nowUs();
-  while (!['allowed', 'refused'].includes((await ask(store, key)).result)) await delay(20);
-  return (systemClock.nowUs() - fromUs) / 1000;
+export function untilDecided(store: RedisStore, key = 'ada'): Promise<number> {
+  return runningMs(async () => {
+    while (!['allowed', 'refused'].includes((await ask(store, key)).result)) await delay(20);
+  });
 }
 
 /** A port that holds back each new connection for `ms`, then leads to Redis. */

@@ -76,7 +76,7 @@ for (const { name, connect } of clients) {
       const { port } = server;
       const client = connect(port);
       const store = redisStore(client);
-      expect((await ask(store)).result).toBe('allowed');
+      await store.apply([take('ada')]);
       await server.kill();
       let attempts = 0;
       client.on('connecting', () => {
@@ -102,7 +102,7 @@ for (const { name, connect } of clients) {
       const { port } = server;
       const client = connect(port);
       const store = redisStore(client);
-      expect((await ask(store, 'bob')).result).toBe('allowed');
+      await store.apply([take('bob')]);
       await connect(port).client('PAUSE', 10_000);
       const lost = store.apply([take('eve')], { deadlineUs: systemClock.nowUs() + 50_000 });
       lost.catch(() => {});
@@ -118,7 +118,7 @@ for (const { name, connect } of clients) {
       server = await startServer();
       const client = connect(server.port);
       const store = redisStore(client);
-      expect((await ask(store)).result).toBe('allowed');
+      await store.apply([take('ada')]);
       await client.quit();
       await delay(5);
       const { result, tookMs } = await ask(store);
@@ -140,12 +140,10 @@ describe('a retryStrategy that gives up', () => {
       }),
     );
     const store = redisStore(client);
-    const until = Date.now() + 1500;
-    while (Date.now() < until) {
+    while (counts.length < 5) {
       await ask(store);
       await delay(20);
     }
-    expect(counts.length).toBeGreaterThan(3);
     expect(Math.max(...counts)).toBeLessThan(4);
   });
 });

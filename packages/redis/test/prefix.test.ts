@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { request } from 'spillway-testkit';
 import { ada } from 'spillway-testkit/control';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { redisControl, redisStore } from '../src/index.js';
 
 const lazy = () => new Redis({ lazyConnect: true });
@@ -69,7 +69,7 @@ describe.skipIf(redisProgram === null)('two prefixes on one server', () => {
     await two.control.refresh();
     expect(two.control.settingsOf('api')).toBeUndefined();
     await two.guard.admit(request());
-    await vi.waitFor(async () => expect(await two.control.limiters()).toHaveLength(1));
+    await expect.poll(() => two.control.limiters()).toHaveLength(1);
 
     const names = await redis.keys('*');
     const [own, other] = [first, second].map((prefix = 'spw:') =>

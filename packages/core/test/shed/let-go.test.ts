@@ -71,7 +71,7 @@ it('the signal of the event loop ends calls, those of one listener only', async 
   const told = vi.fn();
   const first = signal.watch(told);
   signal.watch(told);
-  await vi.waitFor(() => expect(told.mock.calls.length).toBeGreaterThan(1));
+  await expect.poll(() => told.mock.calls.length).toBeGreaterThan(1);
   first();
   const before = told.mock.calls.length;
   await new Promise<void>((resolve) => void signal.watch(resolve));

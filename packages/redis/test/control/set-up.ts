@@ -8,7 +8,7 @@ import { type RedisControl, type RedisControlOptions, redisControl } from '../..
 export const SETTINGS = 'spw:{%control}settings';
 
 /** How long a test waits for something that must happen soon. */
-export const soon = { timeout: 2_000, interval: 10 };
+export const soon = { timeout: 20_000, interval: 10 };
 
 /** The Redis is empty before each test; clients and controls end with the test that makes them. */
 export function redisForControls() {
