@@ -3,7 +3,6 @@ import { calendarNamed } from '../algorithms/calendar-periods.js';
 import { MAX_KEEP_US, makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
-import { LONGEST_US } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';

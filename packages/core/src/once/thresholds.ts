@@ -1,7 +1,6 @@
 import { MAX_KEEP_US, makeClaimsRule } from '../algorithms/claims.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
-import { LONGEST_US } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { within } from '../base/within.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';

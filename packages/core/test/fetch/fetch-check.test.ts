@@ -4,14 +4,20 @@ import { describe, expect, it } from 'vitest';
 import { ask, noting } from './fetch-set-up.js';
 
 describe('what goes wrong around it', () => {
-  it('is told, when waitUntil throws, and the permit ends as ever', async () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('mine');
+      },
+    ],
+    ['is async and rejects', () => Promise.reject(new Error('mine'))],
+  ])('is told, when waitUntil %s, and the permit ends as ever', async (_, waitUntil) => {
     const { outcomes, limiter } = noting();
     const faults: unknown[] = [];
     const observed: unknown[] = [];
     const limits = fetchGuard(limiter, {
-      waitUntil: () => {
-        throw new Error('mine');
-      },
+      waitUntil,
       onFault: (fault) => faults.push(fault),
       observers: [{ onFault: (fault) => void observed.push(fault) }],
     });

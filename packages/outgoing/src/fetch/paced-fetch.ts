@@ -143,7 +143,10 @@ class PacedCall {
   }
 
   private isRetryable(): boolean {
-    return !this.call.isBodyOneShot && this.config.retryable(this.call.request) === true;
+    if (this.call.isBodyOneShot) return false;
+    const said: unknown = this.config.retryable(this.call.request);
+    disregard(said); // of an async function, which may reject
+    return said === true;
   }
 
   private isWorthRetry(result: TryResult): boolean {

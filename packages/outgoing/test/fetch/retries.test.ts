@@ -61,6 +61,13 @@ describe('a refused call', () => {
     }
   });
 
+  it('is not repeated if retryable is async, and a rejection of it ends no process', async () => {
+    const retryable = () => Promise.reject(new Error('mine'));
+    const { time, send, calls } = setUp([REFUSED], { retries: 1, retryable: retryable as never });
+    await within(time, 9000, send(URL_A));
+    expect(calls).toHaveLength(1);
+  });
+
   it.each<[string, () => Parameters<typeof fetch>]>([
     [
       'a web stream',
