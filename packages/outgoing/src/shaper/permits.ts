@@ -16,10 +16,11 @@ type Upkeep = ReturnType<NonNullable<Machine['upkeep']>>;
 
 /**
  * A process reuses a permit for at most this many further jobs, and starts them at most this long after it got the
- * permit. Then other processes get their turn.
+ * permit. Then other processes get their turn. With 1 s, so few permits would be released that of 8 processes with 3
+ * permits, some would wait 6 s for their first.
  */
 const MAX_REUSES = 10;
-const MAX_REUSE_US = 1_000_000;
+const MAX_REUSE_US = 600_000;
 
 /**
  * How long to wait after a rejection before asking again, on average: a fraction of the usual run time, within these
@@ -37,10 +38,11 @@ const MAX_RUN_CHANGE = 4;
 
 /**
  * A process books the next permit after it has waited this many turns, and as many more for each permit that it holds.
- * A turn is the time for which another process may keep a permit. With 1, so many processes would compete for the
- * booking that some would wait as long as without bookings.
+ * A turn is the usual run time of a job, but at least {@link MIN_TURN_US}. After only 1 turn, so many processes would
+ * compete for the booking that some would wait as long as without bookings.
  */
 const BOOK_AFTER = 4;
+const MIN_TURN_US = 1_000_000;
 
 /**
  * Until a process has waited this many turns, it asks for a booking a third as often. So processes that wait longer get
@@ -191,7 +193,7 @@ export class Permits {
   }
 
   private get turnUs(): number {
-    return Math.max(this.runUs, MAX_REUSE_US);
+    return Math.max(this.runUs, MIN_TURN_US);
   }
 
   /**

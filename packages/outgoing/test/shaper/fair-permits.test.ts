@@ -38,15 +38,24 @@ describe('a fleet with maxConcurrent', () => {
     },
   );
 
-  it.each([30, 60, 200, 400])(
-    'lets no process wait 5 s longer than another for its first start: jobs of %i ms',
-    async (ms) => {
+  it.each([
+    { ms: 30, nearMs: 1, farMs: 1 },
+    { ms: 60, nearMs: 1, farMs: 1 },
+    { ms: 100, nearMs: 0, farMs: 5 },
+    { ms: 200, nearMs: 0, farMs: 5 },
+    { ms: 200, nearMs: 1, farMs: 1 },
+    { ms: 400, nearMs: 1, farMs: 1 },
+  ])(
+    'lets no process wait 5 s longer than another for its first start: jobs of $ms ms, $nearMs to $farMs ms to the store',
+    async ({ ms, nearMs, farMs }) => {
       for (let seed = 0; seed < 6; seed += 1) {
         const random = seeded(seed);
         const settings = { random: () => random.uniform(), storeTimeout: '1s' } as const;
         const options = { maxConcurrent: 3, maxWait: '2h', maxQueue: 10_000 };
         const { shapers, stores, runs } = fleetOf(8, options, settings);
-        for (const store of stores) store.delayMs = 1;
+        for (const [at, store] of stores.entries()) {
+          store.delayMs = nearMs + (at % (farMs - nearMs + 1));
+        }
         for (const [at, shaper] of shapers.entries()) {
           runs.runMany(shaper, 6_000 / ms, { ms, name: `${at}` });
         }
