@@ -26,12 +26,12 @@ export default defineConfig({
         include: [...include],
         exclude: ['**/node_modules/**', ...exclude],
         globalSetup: isQuick(name) ? [] : ['packages/testkit/src/redis-global-setup.ts'],
-        // However many cores there are, one at a time, or three that mostly wait: see tests/tiers.ts. No quick test
-        // depends on how long something takes.
+        // One at a time, however many cores there are: see tests/tiers.ts. No quick test depends on how long something
+        // takes.
         maxWorkers: 1,
         ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
-        ...(/-(pairs|late|shared)$/.test(name) && { maxWorkers: 3, sequence: { groupOrder: 2 } }),
-        ...(name.endsWith('-waiting') && { maxWorkers: 3, sequence: { groupOrder: 3 } }),
+        ...(/-(pairs|late|shared)$/.test(name) && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
+        ...(name.endsWith('-waiting') && { maxWorkers: 2, sequence: { groupOrder: 3 } }),
         isolate: !isShared(name),
         setupFiles: isShared(name) ? ['tests/shared.ts'] : [],
         testTimeout: 60_000,

@@ -195,7 +195,7 @@ export interface Tier {
 
 /**
  * Files of `usual` and `slow` that run while nothing else does: they measure a time, need one to pass, watch how real
- * processes share a Redis, or use the Redis that all files share. The others run three at once: they calculate on a
+ * processes share a Redis, or use the Redis that all files share. The others run two at once: they calculate on a
  * virtual clock, compile, install, or ask a server of their own, and wait for its answer however late it comes.
  */
 export const ALONE = [
@@ -239,7 +239,7 @@ export const ALONE = [
 ] as const;
 
 /**
- * Files of `ALONE` that run three at once, but beside nothing else: they start few processes, hardly use the CPU, and
+ * Files of `ALONE` that run two at once, but beside nothing else: they start few processes, hardly use the CPU, and
  * mostly wait for a server that is gone to come back, or for a lease to end.
  */
 export const WAITING = [
