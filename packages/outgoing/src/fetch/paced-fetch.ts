@@ -19,10 +19,10 @@ import { markRedirected, redirectedCall } from './redirects.js';
  *   `Retry-After` is handled like a 429, because GitHub limits rates with it.
  * - A 429 without these headers pauses the key until the reset in the `RateLimit` headers. If a 429 or 503 states no
  *   time, the pause lasts 1 s, doubled with each such rejection in a row.
- * - These pauses last at least one period of the shaper, and at most `maxPause`.
+ * - These pauses last at least one period of the key's pace, and at most `maxPause`.
  * - If the `RateLimit` headers (drafts 6 to 11) of any other response show no remaining units, the key is paused until
  *   about the reset. It is also paused if further calls wait, and calls in flight may use up the remaining units. A
- *   reset before the shaper's own pace uses up the units causes no pause.
+ *   reset before the key's own pace uses up the units causes no pause.
  *
  * Calls take the arguments of `fetch`, plus `pace` with the priority and cost of the call. A signal also aborts the
  * wait for the slot. If a call gets no slot, it rejects as `shaper.schedule` does; if a retry gets none, the call ends

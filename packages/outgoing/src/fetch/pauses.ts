@@ -135,7 +135,7 @@ export class Pauses {
     }
   }
 
-  /** Call this when a call starts: if it was paused until later, an operator has reset the key. */
+  /** Call this when a call starts, because an operator may have reset the key before its pause was over. */
   private endPause(key: string): void {
     const state = this.keys.get(key);
     state.pausedUntilMs = Math.min(state.pausedUntilMs, this.nowMs());

@@ -160,7 +160,8 @@ export interface Shaper<Pace extends string = never> {
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /**
-   * The numbers for a key, from live settings, its plan or the declaration.
+   * The numbers for a key, from live settings, its plan or the declaration. With several paces, `periodMs` is the
+   * longest of their periods.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */

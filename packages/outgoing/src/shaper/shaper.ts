@@ -141,7 +141,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const names = paces.map((pace) => pace.name);
     const outages = new Outages();
     const own = maxConcurrent === undefined ? [] : [outages];
-    const observers = [...(settings.observers ?? []), ...own];
+    const observers = [...new Set([...(settings.observers ?? []), ...own])];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
     const random = safeRandom(config.random, (error) =>
@@ -345,17 +345,21 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await within(us / 1_000, this.jobs.idle());
     const { waiting: rejected, running } = this.jobs;
     await this.stop();
-    // Frees the permits and the listener once the running work has ended.
-    void this.close();
+    // Not `close`, which would give up releases that the store has missed.
+    void this.whenIdle().then(this.stopListening);
     return { rejected, running };
   }
 
   async close(): Promise<void> {
     await this.stop();
-    await this.jobs.idle();
-    await this.slots.pending.whenIdle();
+    await this.whenIdle();
     await this.permits?.close();
     this.stopListening();
+  }
+
+  private async whenIdle(): Promise<void> {
+    await this.jobs.idle();
+    await this.slots.pending.whenIdle();
   }
 
   /** Tells the queue of the key, which may know of a pause that an operator has ended since. */

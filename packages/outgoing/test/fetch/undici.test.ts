@@ -180,12 +180,7 @@ it.each([[{ authorization: 'a' }], [['authorization', 'a']], [new Map([['authori
 
 /** Answers each call with a 429 whose headers an old version of undici has decoded as UTF-8. */
 function dispatchTo(shaper: FakeShaper, options: PacedDispatchOptions, call: object) {
-  const { paced } = agentFor(shaper, {
-    ...options,
-    onFault: ({ error }) => {
-      throw error;
-    },
-  });
+  const { paced } = agentFor(shaper, options);
   return new Promise<number>((resolve, reject) => {
     const dispatch = paced((_, handler) => {
       handler.onResponseStart?.({} as never, 429, { 'retry-after': '3', 'x-city': 'Łódź' }, '');

@@ -328,6 +328,22 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.most).toBe(1);
   });
 
+  it('sends the release of a permit again that the store missed while the shaper was drained', async () => {
+    const options = { maxConcurrent: 1, maxWait: '10m', lease: '5m' };
+    const { shapers, stores, runs } = fleetOf(2, options);
+    const [here, there] = shapers as [Shaper, Shaper];
+    runs.run(here, 'here', 500);
+    await pass(100);
+    const drained = here.drain('1m');
+    (stores[0] as FarStore).down = true;
+    await pass(1_000);
+    expect(await drained).toEqual({ rejected: 0, running: 0 });
+    (stores[0] as FarStore).down = false;
+    runs.run(there, 'there', 10);
+    await pass(60_000);
+    expect(runs.names).toEqual(['here', 'there']);
+  });
+
   it('releases the permit of a job that ends in a pause which the store does not know yet', async () => {
     const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 1, lease: '1s', maxWait: '1m' });
     const [here, there] = shapers as [Shaper, Shaper];
