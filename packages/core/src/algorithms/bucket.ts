@@ -403,6 +403,10 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return { allowed, nowUs, tatUs, tatNum: 0 };
   }
 
+  expiresAtUs(_: BucketRule, { tatUs }: BucketAnswer): number {
+    return tatUs + 1;
+  }
+
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
   }

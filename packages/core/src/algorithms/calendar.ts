@@ -355,6 +355,10 @@ class CalendarShelf extends KeyedShelf<CalendarRule, CalendarEntry> {
     return calendarAnswer(state, nowUs, allowed);
   }
 
+  expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
+    return endUs;
+  }
+
   private keep(
     ask: Ask<CalendarRule>,
     stored: CalendarEntry | undefined,

@@ -187,6 +187,10 @@ class ClaimShelf extends KeyedShelf<ClaimsRule, ClaimEntry> {
     return answer;
   }
 
+  expiresAtUs(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
+    return endsUs;
+  }
+
   private storeClaim(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
     if (state === 'free') this.delete(ask);
     else this.set(ask, { state, owner, endsUs, note, expiresUs: endsUs });

@@ -356,6 +356,10 @@ class DistinctShelf extends KeyedShelf<DistinctRule, DistinctEntry> {
     return distinctAnswer(state, nowUs, allowed);
   }
 
+  expiresAtUs({ windowUs }: DistinctRule, { lastUs }: LogAnswer): number {
+    return lastUs + windowUs;
+  }
+
   protected override evicted({ items }: DistinctEntry): void {
     this.characters -= items.length;
   }

@@ -212,6 +212,10 @@ class LeaseShelf extends KeyedShelf<LeasesRule, LeasesEntry> {
     return { allowed, nowUs, used: size + beside.used, critical };
   }
 
+  expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
+    return nowUs + leaseUs;
+  }
+
   protected override evicted({ held }: LeasesEntry): void {
     this.kept -= held.size;
   }

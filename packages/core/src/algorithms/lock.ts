@@ -296,6 +296,10 @@ class LockShelf extends KeyedShelf<LockRule, LockEntry> {
     return lockAnswer(state, nowUs, allowed);
   }
 
+  expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
+    return Math.max(endUs, untilUs + forgetUs);
+  }
+
   private keep(ask: Ask<LockRule>, stored: LockEntry | undefined, state: LockState): void {
     if (ask.op === 'reset') {
       this.delete(ask);

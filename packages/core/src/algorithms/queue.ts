@@ -393,6 +393,10 @@ class QueueShelf implements Shelf<QueueRule, QueueState> {
     return answer;
   }
 
+  expiresAtUs(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
+    return Math.max(tatUs + 1, pausedUntilUs);
+  }
+
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
   }

@@ -236,6 +236,10 @@ class WindowShelf implements Shelf<WindowRule, WindowState> {
     return windowAnswer(state, nowUs, allowed);
   }
 
+  expiresAtUs({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
+    return startUs + 2 * windowUs;
+  }
+
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
   }

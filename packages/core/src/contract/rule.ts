@@ -386,6 +386,7 @@ export interface Shelf<Rule, Count = unknown> {
   /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
   step(step: ShelfStep<Rule, Count>): Answer;
+  expiresAtUs(rule: Rule, answer: Answer): number;
   reclaim(nowUs: number): void;
 }
 

@@ -175,7 +175,7 @@ export class Memory implements SyncStore {
       count: isShared ? other : count,
       other: isShared ? count : other,
     });
-    return this.overflow.noted(step, answer, isShared);
+    return this.overflow.noted(step, answer, isShared, on.expiresAtUs(rule, answer));
   }
 
   private overflows(nowUs: number, op?: Op): boolean {

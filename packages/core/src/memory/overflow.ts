@@ -36,13 +36,13 @@ export class Overflow {
    * back, so a `put` of units answers false. A `reset` always answers true.
    *
    * @param isShared whether the step was applied to a shared count
+   * @param restsUs when that count expires
    */
-  noted(step: Step, answer: Answer, isShared: boolean): Answer {
+  noted(step: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
     if (keepingShared(step) !== step) return { ...answer, allowed: step.op === 'reset' };
     if (!isShared || !needsRoom(step)) return answer;
     this.uses += 1;
-    const { rule } = step;
-    this.untilUs = Math.max(this.untilUs, answer.nowUs + rule.logic.expiresAfterUs(rule));
+    this.untilUs = Math.max(this.untilUs, restsUs);
     return answer;
   }
 }

@@ -139,6 +139,10 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return { allowed, nowUs, used, freesUs, lastUs };
   }
 
+  expiresAtUs({ windowUs }: LogRule, { lastUs }: LogAnswer): number {
+    return lastUs + windowUs;
+  }
+
   reclaim(nowUs: number): void {
     this.table.reclaim(nowUs);
   }
