@@ -265,13 +265,7 @@ export const WAITING = [
 ] as const;
 
 /** Files in folders of `ALONE` that run beside others, because a busy machine only makes them take longer. */
-export const LATE = [
-  'tests/fleet/built-store.test.ts',
-  'tests/fleet/concurrency.test.ts',
-  'tests/fleet/dispatcher.test.ts',
-  'tests/fleet/pace.test.ts',
-  'tests/fleet/partner.test.ts',
-] as const;
+export const LATE = ['tests/fleet/built-store.test.ts', 'tests/fleet/pace.test.ts'] as const;
 
 /** Adapters whose modules tests may share. */
 const ADAPTERS = 'express|fastify|koa|nestjs';

@@ -10,10 +10,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
-// Nothing is lost if standard error is closed, because the exit code still reports the error.
-process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+// The exit code still reports an error that can't be written.
+process.stderr.on('error', () => undefined);
 
 process.exitCode = await run(process.argv.slice(2));
 // The policy of a replay, or a sentinel that hangs, may have connections or timers that keep the process alive.

@@ -13,9 +13,6 @@ export function untilStopped(
   begin: (connection: Connection) => Promise<() => Promise<void>>,
 ): Promise<void> {
   const stop = new AbortController();
-  const stopped = new Promise<void>((resolve) => {
-    stop.signal.addEventListener('abort', () => resolve());
-  });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort());
   }
@@ -25,17 +22,22 @@ export function untilStopped(
     for (;;) {
       await delay(everyMs, undefined, stop).catch(() => undefined);
       if (stop.signal.aborted) return;
-      const looked = look().then(
-        () => {
-          isAway = false;
-        },
-        (error: unknown) => {
-          if (!isAway) printError(error, options.json === true);
-          isAway = true;
-        },
-      );
-      // Redis may hang, so Ctrl-C doesn't wait for its answer.
-      await Promise.race([looked, stopped]);
+      try {
+        await unlessStopped(look(), stop.signal);
+        isAway = false;
+      } catch (error) {
+        if (!isAway) printError(error, options.json === true);
+        isAway = true;
+      }
     }
+  });
+}
+
+/** Settles as the promise does, or when the command is stopped, because Redis may hang. */
+function unlessStopped(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop);
+    void promise.then(resolve, reject).then(() => signal.removeEventListener('abort', stop));
   });
 }

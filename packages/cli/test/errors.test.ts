@@ -193,7 +193,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       });
     });
 
-    it('nobody speaks TLS there: a port without TLS leaves the client waiting', async () => {
+    it('nobody listens where TLS is asked for', async () => {
       const { err } = await spillway(['status', '--redis', 'rediss://127.0.0.1:1']);
       expect(err).toBe('error: no connection to Redis at 127.0.0.1:1 with TLS: ECONNREFUSED\n');
     });

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 
 /** On a request whose response is recorded: the function to call if its handler was dropped and never answers. */
-export const DROP: unique symbol = Symbol('spillway.drop');
+export const DROP: unique symbol = Symbol.for('spillway.drop');
 
 /** The request of Express or Fastify, or the request that opened a socket. */
 export interface PlatformRequest {

@@ -11,7 +11,7 @@ export function checkRegistration(modules: ModulesContainer, ours: object): void
   if (count > 1) {
     throw new SpillwayError(
       'SPW_REGISTERED_TWICE',
-      `SpillwayModule.forRoot() must be imported once, in the root module, got ${count} imports: each would count every request`,
+      `SpillwayModule.forRoot() must be imported once, in the root module, got ${count} imports`,
     );
   }
 }

@@ -15,6 +15,7 @@ import {
   type Store,
 } from '@spillway/core';
 import { checkOptions, mustBe } from '@spillway/core/adapter';
+import { within } from '@spillway/core/store';
 import {
   FEATURE_LIMITERS,
   FEATURE_OPTIONS,
@@ -139,13 +140,8 @@ class Made implements OnApplicationShutdown {
 
   /** Closes the shapers after the server has stopped, because requests in flight use them until then. */
   async onApplicationShutdown(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, LONGEST_SHUTDOWN_MS);
-    });
     // A job that never ends must not keep the app from closing.
-    await Promise.race([Promise.all(this.shapers.map((shaper) => shaper.close())), late]);
-    clearTimeout(timer);
+    await within(LONGEST_SHUTDOWN_MS, Promise.all(this.shapers.map((shaper) => shaper.close())));
   }
 
   private limiter(

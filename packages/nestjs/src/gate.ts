@@ -140,7 +140,7 @@ export function checkModuleOptions(options: SpillwayOptions): void {
     throw mustBe('rejection', 'answer or throw', rejection);
   }
   if (exception !== undefined && typeof exception !== 'function') {
-    throw mustBe('exception', 'a function that returns an error', exception);
+    throw mustBe('exception', 'a function', exception);
   }
 }
 

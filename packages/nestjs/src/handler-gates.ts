@@ -112,7 +112,7 @@ export class HandlerGates {
     if (isRoute(handler) || !declarations.some(({ isOnce }) => isOnce)) return;
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
-      `@Idempotent is on ${method}, which is not an HTTP route: its answers can't be stored, so remove the decorator`,
+      `@Idempotent is on ${method}, which is not an HTTP route: remove the decorator`,
     );
   }
 

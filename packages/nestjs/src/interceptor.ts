@@ -5,8 +5,7 @@ import {
   type NestInterceptor,
   Optional,
 } from '@nestjs/common';
-import { Observable } from 'rxjs';
-import { tap } from 'rxjs/operators';
+import { Observable, tap } from 'rxjs';
 import { callOf, DROP } from './call.js';
 import { NestGate } from './gate.js';
 import { setStage, stageOf } from './judged.js';

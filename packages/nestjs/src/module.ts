@@ -81,7 +81,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   static forRootAsync(options: SpillwayAsyncOptions): DynamicModule {
     checkOptions(options, 'forRootAsync()', ASYNC_OPTIONS);
     if (typeof options.useFactory !== 'function') {
-      throw mustBe('useFactory', 'a function that returns the options', options.useFactory);
+      throw mustBe('useFactory', 'a function', options.useFactory);
     }
     const { imports = [], inject = [], useFactory } = options;
     const checked = async (...injected: never[]): Promise<SpillwayOptions> => {

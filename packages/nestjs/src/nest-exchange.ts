@@ -58,7 +58,8 @@ export class HttpExchange extends NodeExchange {
     const watch = recorder.watchResponse.bind(recorder);
     recorder.watchResponse = (watcher) => {
       watch(watcher);
-      this.request[DROP] = () => this.whenClosed(() => watcher.fail());
+      // Not now: an interceptor that only took the first value is about to send it.
+      this.request[DROP] = () => setImmediate(() => this.whenClosed(() => watcher.fail()));
     };
     return recorder;
   }

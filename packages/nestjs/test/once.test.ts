@@ -2,7 +2,17 @@
 
 import { Readable } from 'node:stream';
 import fastifyCompress from '@fastify/compress';
-import { All, Controller, HttpException, Post, Req, Res, StreamableFile } from '@nestjs/common';
+import {
+  All,
+  type CallHandler,
+  Controller,
+  HttpException,
+  Post,
+  Req,
+  Res,
+  StreamableFile,
+  UseInterceptors,
+} from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
@@ -15,7 +25,7 @@ import {
   type SpillwayOptions,
 } from '@spillway/nestjs';
 import compression from 'compression';
-import { Observable, of } from 'rxjs';
+import { Observable, of, take } from 'rxjs';
 import {
   askAt,
   latch,
@@ -199,6 +209,36 @@ describe.each(PLACES)('Nest on %s', (_, place) => {
     client.destroy();
     await dropped.opened;
     expect(String((await ask()).bytes)).toMatch(/not stored/);
+    expect(runs).toBe(1);
+  });
+
+  it('records what an interceptor sends of the first value although the client has left', async () => {
+    const arrived = latch();
+    const answered = latch();
+    runs = 0;
+    @Controller()
+    @UseInterceptors({ intercept: (_: unknown, next: CallHandler) => next.handle().pipe(take(1)) })
+    class Late {
+      @Post('charges')
+      @Idempotent({ scope })
+      async charge(): Promise<object> {
+        runs += 1;
+        arrived.open();
+        await answered.opened;
+        return { charged: true };
+      }
+    }
+    const metadata = { imports: [SpillwayModule.forRoot()], controllers: [Late] };
+    const { ask, open } = askAt((await serve(place.adapter, metadata)).port);
+    const client = (open as NonNullable<typeof open>)();
+    client.on('error', () => undefined);
+    await arrived.opened;
+    const gone = new Promise((resolve) => client.on('close', resolve));
+    client.destroy();
+    await gone;
+    expect(String((await ask()).bytes)).toMatch(/in progress/);
+    answered.open();
+    await expect.poll(async () => (await ask()).headers['idempotency-replayed']).toBe('true');
     expect(runs).toBe(1);
   });
 

@@ -14,12 +14,16 @@ export function delay(ms: number): Promise<void> {
 }
 
 const TICK_MS = 5;
+const LONGEST_TICK_MS = 50;
 
-/** How long `work` takes. Counts the ticks of a timer, so a time in which this process stood still is not included. */
+/** How long `work` takes. Times in which this process stood still are not included, except for 50 ms of each. */
 export async function runningMs(work: () => PromiseLike<unknown>): Promise<number> {
   let ms = 0;
+  let lastMs = performance.now();
   const timer = setInterval(() => {
-    ms += TICK_MS;
+    const nowMs = performance.now();
+    ms += Math.min(nowMs - lastMs, LONGEST_TICK_MS);
+    lastMs = nowMs;
   }, TICK_MS);
   try {
     await work();

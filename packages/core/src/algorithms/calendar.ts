@@ -146,7 +146,8 @@ export const calendarMachine: Machine = {
     limit,
   }),
   expiresAfterUs: ({ calendar }: CalendarRule) =>
-    calendar.name === BILLING ? LONGEST_US : lengthOf(calendar),
+    // Clocks that are set back lengthen a period by an hour.
+    calendar.name === BILLING ? LONGEST_US : lengthOf(calendar) + HOUR_US,
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
   examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {
@@ -206,7 +207,8 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 /** The highest count. Redis replies with twice the count, and ioredis parses integers above 2^53 - 58 wrong. */
 export const MOST_COUNTED: number = 2 ** 51;
 
-const DAY_US = 86_400_000_000;
+const HOUR_US = 3_600_000_000;
+const DAY_US = 24 * HOUR_US;
 
 function lengthOf({ name }: Calendar): number {
   if (name === BILLING) return Infinity;
@@ -228,7 +230,7 @@ interface CalendarState {
 }
 
 /** Periods that begin at most this far apart count as one: clocks differ, and a renewal may become known late. */
-const SAME_US = 3_600_000_000;
+const SAME_US = HOUR_US;
 
 /**
  * The periods before, at and after `nowUs` of the store's clock. Usually a step counts in `current`. Exported for
@@ -355,7 +357,7 @@ class CalendarShelf extends KeyedShelf<CalendarRule, CalendarEntry> {
     return calendarAnswer(state, nowUs, allowed);
   }
 
-  expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
+  override expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {
     return endUs;
   }
 

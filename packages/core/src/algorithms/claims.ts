@@ -187,7 +187,7 @@ class ClaimShelf extends KeyedShelf<ClaimsRule, ClaimEntry> {
     return answer;
   }
 
-  expiresAtUs(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
+  override expiresAtUs(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
     return endsUs;
   }
 

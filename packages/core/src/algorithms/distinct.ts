@@ -356,7 +356,7 @@ class DistinctShelf extends KeyedShelf<DistinctRule, DistinctEntry> {
     return distinctAnswer(state, nowUs, allowed);
   }
 
-  expiresAtUs({ windowUs }: DistinctRule, { lastUs }: LogAnswer): number {
+  override expiresAtUs({ windowUs }: DistinctRule, { lastUs }: LogAnswer): number {
     return lastUs + windowUs;
   }
 

@@ -212,7 +212,7 @@ class LeaseShelf extends KeyedShelf<LeasesRule, LeasesEntry> {
     return { allowed, nowUs, used: size + beside.used, critical };
   }
 
-  expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
+  override expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
     return nowUs + leaseUs;
   }
 

@@ -296,7 +296,7 @@ class LockShelf extends KeyedShelf<LockRule, LockEntry> {
     return lockAnswer(state, nowUs, allowed);
   }
 
-  expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
+  override expiresAtUs({ forgetUs }: LockRule, { endUs, untilUs }: LockAnswer): number {
     return Math.max(endUs, untilUs + forgetUs);
   }
 

@@ -493,7 +493,7 @@ export interface DeclaredNumbers {
 export interface DenialMemory {
   /** How many milliseconds a rejection of `cost` units may be cached; 0 if it must not be. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
-  /** Whether a rejection says nothing about higher costs. */
+  /** Whether a rejection says nothing about other costs. */
   readonly isOfOneCost?: true;
   /** Writes the state that the answer contains into `numbers`, from index `at` on: at most five numbers. */
   write(answer: Answer, numbers: Float64Array, at: number): void;

@@ -1,5 +1,5 @@
 import { checkCallback } from '../base/checks.js';
-import { isLater, isThenable, Turns } from '../base/host.js';
+import { disregard, isLater, Turns } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/guard-options.js';
@@ -105,16 +105,9 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   ) {
     this.gate = new Gate(limiters, options, OWN).expectRequests();
     checkCallback('waitUntil', options.waitUntil);
-    const { waitUntil } = options;
-    const { report } = this.gate;
-    this.waitUntil =
-      waitUntil &&
-      ((promise, request, ...rest: Rest) => {
-        const said: unknown = waitUntil(promise, request, ...rest);
-        if (isThenable(said)) said.then(undefined, report); // an async function
-      });
+    this.waitUntil = options.waitUntil;
     this.finder = new AddressFinder(options, this.gate);
-    this.permits = new ResponsePermits(report);
+    this.permits = new ResponsePermits(this.gate.report);
   }
 
   wrap<Args extends Rest, Res extends WebResponse>(
@@ -230,7 +223,7 @@ class FetchRequest<
 
   waitUntil(promise: Promise<unknown>): boolean {
     const { keepAlive, all } = this;
-    keepAlive?.(promise, ...all);
+    disregard(keepAlive?.(promise, ...all)); // of an async function
     return keepAlive !== undefined;
   }
 

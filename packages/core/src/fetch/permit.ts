@@ -12,7 +12,7 @@ export class ResponsePermits {
   private readonly losses: FinalizationRegistry<Permit> | undefined;
   private readonly report: (error: unknown) => void;
 
-  /** @param report called with the error if `waitUntil` throws */
+  /** @param report called with the error if `waitUntil` throws or rejects */
   constructor(report: (error: unknown) => void) {
     this.report = report;
     if (typeof FinalizationRegistry === 'undefined') return; // Workers with an old compatibility date lack it
@@ -30,11 +30,10 @@ export class ResponsePermits {
     waitUntil: WaitUntil | undefined,
   ): Permit {
     const permit = new Permit(closed, signal, this.losses);
-    if (!waitUntil) return permit;
-    try {
-      waitUntil(permit.released());
-    } catch (error) {
-      this.report(error);
+    if (waitUntil) {
+      // `waitUntil` may throw, or be async and reject.
+      const called = new Promise<void>((resolve) => resolve(waitUntil(permit.released())));
+      called.catch(this.report);
     }
     return permit;
   }

@@ -33,6 +33,7 @@ export abstract class KeyedShelf<Own extends Rule, State extends Expiring>
   }
 
   abstract step(step: ShelfStep<Own, State>): Answer;
+  abstract expiresAtUs(rule: Own, answer: Answer): number;
 
   reclaim(nowUs: number): void {
     for (let count = 0; count < SWEEP; count += 1) {
