@@ -144,7 +144,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
   koa: { uses: OVER_NODE },
   fastify: { uses: OVER_NODE },
   hono: { uses: [...OVER_NODE, '@spillway/core/fetch'] },
-  nestjs: { uses: OVER_NODE },
+  nestjs: { uses: [...OVER_NODE, '@spillway/core/store'] },
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
   cli: {
