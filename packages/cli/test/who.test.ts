@@ -286,7 +286,7 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
       await redis().acl('SETUSER', 'top', 'on', '>pw', '~*', '+@all');
       onTestFinished(async () => void (await redis().acl('DELUSER', 'top')));
       const at = url().replace(/\/\/.*@/, '//top:pw@');
-      const child = start(['top', '--every', '10', '--once'], { REDIS_URL: at });
+      const child = start(['top', '--every', '5', '--once'], { REDIS_URL: at });
       const texts = { out: '', err: '' };
       child.stdout?.on('data', (text) => {
         texts.out += text;

@@ -13,6 +13,9 @@ import {
 
 const encoder = new TextEncoder();
 
+/** A response that comes later than this after Nest has dropped its handler is not recorded. */
+const LAST_ANSWER_MS = 1_000;
+
 export class HttpExchange extends NodeExchange {
   /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
@@ -58,8 +61,9 @@ export class HttpExchange extends NodeExchange {
     const watch = recorder.watchResponse.bind(recorder);
     recorder.watchResponse = (watcher) => {
       watch(watcher);
-      // Not now: an interceptor that only took the first value is about to send it.
-      this.request[DROP] = () => setImmediate(() => this.whenClosed(() => watcher.fail()));
+      // Not now: an interceptor that took only the first value may still send a response.
+      this.request[DROP] = () =>
+        setTimeout(() => this.whenClosed(() => watcher.fail()), LAST_ANSWER_MS);
     };
     return recorder;
   }

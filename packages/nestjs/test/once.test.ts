@@ -208,7 +208,7 @@ describe.each(PLACES)('Nest on %s', (_, place) => {
     expect(String((await ask()).bytes)).toMatch(/in progress/);
     client.destroy();
     await dropped.opened;
-    expect(String((await ask()).bytes)).toMatch(/not stored/);
+    await expect.poll(async () => String((await ask()).bytes)).toMatch(/not stored/);
     expect(runs).toBe(1);
   });
 

@@ -146,8 +146,8 @@ export const calendarMachine: Machine = {
     limit,
   }),
   expiresAfterUs: ({ calendar }: CalendarRule) =>
-    // Clocks that are set back lengthen a period by an hour.
-    calendar.name === BILLING ? LONGEST_US : lengthOf(calendar) + HOUR_US,
+    // Clocks that are set back lengthen a period by up to two hours.
+    calendar.name === BILLING ? LONGEST_US : lengthOf(calendar) + 2 * HOUR_US,
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
   examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {

@@ -223,7 +223,7 @@ class FetchRequest<
 
   waitUntil(promise: Promise<unknown>): boolean {
     const { keepAlive, all } = this;
-    disregard(keepAlive?.(promise, ...all)); // of an async function
+    disregard(keepAlive?.(promise, ...all)); // it may be async and reject, but the call goes on
     return keepAlive !== undefined;
   }
 

@@ -345,7 +345,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await within(us / 1_000, this.jobs.idle());
     const { waiting: rejected, running } = this.jobs;
     await this.stop();
-    // Not `close`, which would give up releases that the store has missed.
+    // Not `close`, which would give up releases that the store has missed. A timer sends them again.
     void this.whenIdle().then(this.stopListening);
     return { rejected, running };
   }
