@@ -29,17 +29,21 @@ async function frozen(): Promise<string> {
   return server.url;
 }
 
-/** A proxy to a server that freezes when the first script is on its way to it. */
-async function freezing(server: RedisServer): Promise<string> {
+/**
+ * Starts a proxy to a port, and returns its port.
+ *
+ * @param send sends the bytes of a client to the server, or does not
+ */
+async function proxyTo(
+  port: number,
+  send: (bytes: Buffer, server: Socket) => void,
+): Promise<number> {
   const ends: Socket[] = [];
   const way = createServer((near) => {
-    const far = createConnection(server.port, '127.0.0.1');
+    const far = createConnection(port, '127.0.0.1');
     ends.push(near, far);
     for (const socket of [near, far]) socket.on('error', () => {});
-    near.on('data', (bytes) => {
-      if (bytes.includes('eval')) server.freeze();
-      far.write(bytes);
-    });
+    near.on('data', (bytes) => send(bytes, far));
     far.on('data', (bytes) => near.write(bytes));
   }).listen(0, '127.0.0.1');
   await once(way, 'listening');
@@ -47,7 +51,16 @@ async function freezing(server: RedisServer): Promise<string> {
     way.close();
     for (const socket of ends) socket.destroy();
   });
-  return `redis://127.0.0.1:${(way.address() as AddressInfo).port}`;
+  return (way.address() as AddressInfo).port;
+}
+
+/** A proxy to a server that freezes when the first script is on its way to it. */
+async function freezing(server: RedisServer): Promise<string> {
+  const port = await proxyTo(server.port, (bytes, far) => {
+    if (bytes.includes('eval')) server.freeze();
+    far.write(bytes);
+  });
+  return `redis://127.0.0.1:${port}`;
 }
 
 describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1', () => {
@@ -102,24 +115,14 @@ describe.skipIf(redisProgram === null)('spillway watch', () => {
 
   it('ends at Ctrl-C, although Redis has not answered its call', async () => {
     let isSilent = false;
-    const ends: Socket[] = [];
     let called = (): void => {};
     const call = new Promise<void>((resolve) => {
       called = resolve;
     });
-    const way = createServer((near) => {
-      const far = createConnection(port(), '127.0.0.1');
-      ends.push(near, far);
-      for (const socket of [near, far]) socket.on('error', () => {});
-      near.on('data', (bytes) => (isSilent ? called() : far.write(bytes)));
-      far.on('data', (bytes) => near.write(bytes));
-    }).listen(0, '127.0.0.1');
-    await once(way, 'listening');
-    onTestFinished(() => {
-      way.close();
-      for (const socket of ends) socket.destroy();
+    const at = await proxyTo(port(), (bytes, far) => {
+      if (isSilent) called();
+      else far.write(bytes);
     });
-    const at = (way.address() as AddressInfo).port;
     const child = start(['watch'], { REDIS_URL: `redis://:${PASSWORD}@127.0.0.1:${at}` });
     const gone = once(child, 'close');
     for await (const text of child.stderr ?? []) if (`${text}`.includes('Watching')) break;
