@@ -14,7 +14,7 @@ import { onceTables } from './once/tables.js';
 import { overloadTables } from './overload/tables.js';
 import { arrivalTables } from './redis/arrivals.js';
 import { clusterTables } from './redis/cluster.js';
-import { redisTables } from './redis/tables.js';
+import { redisTables, settledTables } from './redis/tables.js';
 import { rejectionTables } from './rejections/tables.js';
 import { render, section, writeReport } from './report.js';
 import { fleetTables } from './shaper/fleet.js';
@@ -28,6 +28,7 @@ const TABLES = {
   cluster: { title: 'In Redis, on a Cluster', run: clusterTables },
   arrivals: { title: 'In Redis, over a network', run: arrivalTables },
   rejections: { title: 'Rejected again', run: rejectionTables },
+  settlements: { title: 'Settlements', run: settledTables },
   shaper: { title: 'Shapers', run: shaperTables },
   once: { title: 'Idempotency keys', run: onceTables },
   fleet: { title: 'A fleet with one shaper', run: fleetTables },

@@ -38,5 +38,5 @@ export async function settledTable(port, say) {
     return [KINDS[name], spread(pick(name)), isHeld ? judged(share, TARGET) : digits(share)];
   });
   const head = ['A request with', 'in scripts, both calls: µs', '÷ one that releases a permit'];
-  return `Settlements, one request at a time, admission and end:\n\n${table(head, rows)}`;
+  return `One request at a time, admission and end:\n\n${table(head, rows)}`;
 }

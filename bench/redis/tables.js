@@ -110,7 +110,12 @@ async function measure(port, say) {
   return parts.join('\n\n');
 }
 
-export async function redisTables(say) {
+export const redisTables = (say) =>
+  onOneServer([measure, leaseTables, logTables, logRateTables], say);
+
+export const settledTables = (say) => onOneServer([settledTable], say);
+
+async function onOneServer(all, say) {
   const program = findRedis();
   if (!program) {
     const missing = '**Not measured: no redis-server or valkey-server was found.**';
@@ -120,9 +125,7 @@ export async function redisTables(say) {
   const server = await startRedis(program, SERVER_CORE);
   try {
     const parts = [];
-    for (const part of [measure, leaseTables, settledTable, logTables, logRateTables]) {
-      parts.push(await part(server.port, say));
-    }
+    for (const part of all) parts.push(await part(server.port, say));
     return parts.join('\n\n');
   } finally {
     server.stop();
