@@ -13,7 +13,7 @@ import {
 
 const encoder = new TextEncoder();
 
-/** A response that comes later than this after Nest has dropped its handler is not recorded. */
+/** After Nest has dropped a handler, and its client has left, a response that comes later is not recorded. */
 const LAST_ANSWER_MS = 1_000;
 
 export class HttpExchange extends NodeExchange {
@@ -63,7 +63,9 @@ export class HttpExchange extends NodeExchange {
       watch(watcher);
       // Not now: an interceptor that took only the first value may still send a response.
       this.request[DROP] = () =>
-        setTimeout(() => this.whenClosed(() => watcher.fail()), LAST_ANSWER_MS);
+        this.whenClosed(() => {
+          if (!res.writableFinished) setTimeout(() => watcher.fail(), LAST_ANSWER_MS);
+        });
     };
     return recorder;
   }

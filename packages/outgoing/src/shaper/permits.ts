@@ -136,6 +136,8 @@ export class Permits {
   private readonly random: () => number;
   private readonly held = new Set<Permit>();
   private readonly heldByKey = new Map<string, number>();
+  /** Whether the store has missed a release, which {@link catchUp} sends again. */
+  hasMissed = false;
   /** The usual run time of a job, within the bounds that {@link pollUs} can use. */
   private runUs = MIN_POLL_US / POLL_PART;
 
@@ -326,7 +328,10 @@ export class Permits {
     const puts = steps.map((step): Step => ({ ...step, op: 'put' }));
     const noted = this.client.store.link.giveBack(
       puts,
-      (answers) => this.upkeep.noteAnswers(puts, answers),
+      (answers) => {
+        this.hasMissed ||= answers.some(({ failure }) => failure);
+        this.upkeep.noteAnswers(puts, answers);
+      },
       RELEASE_US,
     );
     void this.pending.track(noted);

@@ -345,8 +345,10 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await within(us / 1_000, this.jobs.idle());
     const { waiting: rejected, running } = this.jobs;
     await this.stop();
-    // Not `close`, which would give up releases that the store has missed. A timer sends them again.
-    void this.whenIdle().then(this.stopListening);
+    // Not `close`, which would give up releases that the store has missed. They are sent again when it is back.
+    void this.whenIdle().then(() => {
+      if (!this.permits?.hasMissed) this.stopListening();
+    });
     return { rejected, running };
   }
 
