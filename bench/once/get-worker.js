@@ -40,8 +40,8 @@ class Exchange {
   reject() {
     throw new Error('nothing is rejected');
   }
-  repeat() {
-    throw new Error('nothing is repeated');
+  replay() {
+    throw new Error('nothing is replayed');
   }
   recorder() {
     throw new Error('nothing is to be kept');

@@ -22,7 +22,7 @@ import { LateResponses } from './late-responses.js';
 import { repeat, WaitingRetries } from './replay.js';
 import { type Comparing, type ValueDigest, valueDigest } from './request-fingerprint.js';
 import { Run } from './run.js';
-import { seenExchange } from './seen-exchange.js';
+import { SeenExchange } from './seen-exchange.js';
 
 /**
  * Runs a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) once for each caller and key.
@@ -83,7 +83,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.hint = hints(options);
     this.waiting = new WaitingRetries(settings.waitUs);
     this.keeping = {
-      see: seenExchange,
+      see: (exchange, holder) => new SeenExchange(exchange, holder),
       keeper: (parts) => new GuardKeeper(parts),
       settle: (turn, exchange, context) => this.settleClaim(turn, exchange, context),
       begin: (turn, exchange, context) => this.beginRun(turn, exchange, context),
