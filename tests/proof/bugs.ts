@@ -750,8 +750,8 @@ const outsiders: readonly Bug[] = [
   },
   {
     ...bug('a response that comes after maxRun is not kept', `${ONCE}/run.ts`, [
-      'if (this.controller.signal.aborted && !this.isDetached) return false;',
-      'if (this.controller.signal.aborted) return false;',
+      'if (this.exchange.isAnswered() ||',
+      'if (this.controller.signal.aborted || this.exchange.isAnswered() ||',
     ]),
     focus: { focus: 'claims', faults: [] },
   },

@@ -47,7 +47,10 @@ export interface Upkeep<Held> {
   release(step: Held, last?: Held): Held;
   /** Stops the renewal of a claim without sending anything. */
   abandon(step: Held): void;
-  /** Calls `lost` if a renewal finds that another owner has the claim. */
+  /**
+   * Calls `lost` if a renewal finds that another owner has the claim, or if all renewals have failed for a lease, so
+   * that another owner may have it.
+   */
   whenLost(step: Held, lost: () => void): void;
   /**
    * Keeps trying to write `value`, the response that belongs to a claim. `last` is the step that ends the claim. The

@@ -9,8 +9,8 @@ export interface RequestClaim {
   readonly token: string;
   readonly key: string;
   /**
-   * Aborted when the claim is lost, or when `maxRun` has passed before the response began, because another run may then
-   * start.
+   * Aborted when another run has started or may start: another owner has the claim, its renewals have failed for a
+   * whole lease, or `maxRun` has passed before the response began.
    */
   readonly signal: HostSignal;
 }

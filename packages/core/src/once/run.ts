@@ -183,7 +183,6 @@ export class Run<Raw> implements ResponseWatcher {
     // After 101 the connection changes protocol: there is no response to store.
     if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
       return false;
-    if (this.controller.signal.aborted && !this.isDetached) return false;
     // For example, a parser rejected a truncated body: nothing was done.
     if (status >= 400 && status <= 499 && this.fingerprint?.isCut()) return false;
     return this.askApp({ status, fields });

@@ -57,6 +57,35 @@ describe('the claim of a request', () => {
     expect((await send()).text).toBe('quick');
   });
 
+  it.each([
+    ['fails', () => Promise.reject(new Error('down'))],
+    ['hangs', () => new Promise<never>(() => undefined)],
+  ])('that another may have is lost before its lease ends, if the store %s', async (_, down) => {
+    const { store, send } = setUp();
+    const slow = await send();
+    const { apply } = store;
+    store.apply = down;
+    await vi.advanceTimersByTimeAsync(0.9 * LEASE_MS);
+    expect(slow.claim?.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(0.1 * LEASE_MS - 1);
+    expect(slow.claim?.signal.aborted).toBe(true);
+    store.apply = apply;
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 2);
+    slow.end('slow'); // nobody took it over, so it is kept
+    await slow.close();
+    expect((await send()).text).toBe('slow');
+  });
+
+  it('is not lost if one renewal in a lease reaches the store', async () => {
+    const { store, send } = setUp();
+    const slow = await send();
+    for (let i = 0; i < 20; i += 1) {
+      store.fails = (op) => op === 'record' && i % 5 !== 0;
+      await vi.advanceTimersByTimeAsync(LEASE_MS / 6);
+    }
+    expect(slow.claim?.signal.aborted).toBe(false);
+  });
+
   it('that another has, and that nobody could tell, overwrites nothing either', async () => {
     const { store, send } = setUp();
     const slow = await send();

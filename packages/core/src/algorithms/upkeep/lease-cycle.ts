@@ -25,11 +25,17 @@ const DONE_LEASES = 10;
 /** A timer that is overdue by this much is considered dead. */
 const OVERDUE_US = 1_000_000;
 
+interface WatchedClaim {
+  readonly lost: () => void;
+  /** When the last renewal was sent that has reached the store. */
+  renewedUs: number;
+}
+
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
   private readonly endSteps = new WeakMap<Step, Step>();
-  private readonly onLost = new WeakMap<Step, () => void>();
+  private readonly watched = new WeakMap<Step, WatchedClaim>();
   /** For each step that ends a claim, the value that is still to be written. */
   private readonly values = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
@@ -73,7 +79,7 @@ export class LeaseCycle {
   }
 
   whenLost(step: Step, lost: () => void): void {
-    this.onLost.set(step, lost);
+    this.watched.set(step, { lost, renewedUs: this.client.clock.nowUs() });
   }
 
   writeLater(last: Step, value: LateValue): void {
@@ -165,6 +171,7 @@ export class LeaseCycle {
     const nowUs = this.client.clock.nowUs();
     const sinceUs = nowUs - this.turnedUs;
     this.turnedUs = nowUs;
+    for (const step of this.roster.missed) this.checkExpiry(step);
     if (nowUs - this.retriedUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MAX_STEPS_AFTER_OUTAGE : MAX_STEPS_PER_TURN;
     // Releases are sent before renewals, because they free permits.
@@ -197,13 +204,14 @@ export class LeaseCycle {
   private renew(due: readonly Step[]): Promise<unknown>[] {
     if (due.length === 0) return [];
     const calls: Promise<unknown>[] = [];
+    const sentUs = this.client.clock.nowUs();
     for (const step of due) {
       const answers = this.client.link.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
       if (!isLater(answers)) {
-        if (step.claim) this.renewed(step, answers[0]);
+        if (step.claim) this.renewed(step, answers[0], sentUs);
         continue;
       }
-      const call = answers.then(([answer]) => this.renewed(step, answer));
+      const call = answers.then(([answer]) => this.renewed(step, answer, sentUs));
       this.track(call);
       calls.push(call);
     }
@@ -211,7 +219,7 @@ export class LeaseCycle {
   }
 
   /** The store may run a renewal after the release of its permit or claim, which is then released again. */
-  private renewed(step: Step, answer: AnswerBase | undefined): unknown {
+  private renewed(step: Step, answer: AnswerBase | undefined, sentUs: number): unknown {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {
       // An abandoned claim has no step that ends it.
@@ -221,9 +229,20 @@ export class LeaseCycle {
     }
     if (step.claim && answer && !hasFailedNow && !answer.allowed) {
       this.roster.releaseLease(step);
-      return this.onLost.get(step)?.();
+      return this.watched.get(step)?.lost();
     }
-    return this.roster.noteRenewal(step, hasFailedNow);
+    this.roster.noteRenewal(step, hasFailedNow);
+    if (hasFailedNow) return this.checkExpiry(step);
+    const claim = this.watched.get(step);
+    if (claim) claim.renewedUs = sentUs;
+    return undefined;
+  }
+
+  /** Tells the owner of a claim that another may have it before the next turn, because renewals failed for a lease. */
+  private checkExpiry(step: Step): void {
+    const claim = this.watched.get(step);
+    const ageUs = this.client.clock.nowUs() + this.roster.turnUs - (claim?.renewedUs ?? Infinity);
+    if (ageUs >= this.leaseUs) claim?.lost();
   }
 
   private resend(releases: readonly Step[]): Promise<unknown>[] {

@@ -18,7 +18,8 @@ export class Roster {
   private readonly earliestUs: number;
   /** When each lease was last taken or renewed, oldest first. */
   private held = new Map<Step, number>();
-  private readonly missed = new Set<Step>();
+  /** The leases whose last renewal failed. */
+  readonly missed: Set<Step> = new Set();
   private overdue = 0;
   private lateUs = 0;
 
