@@ -1,7 +1,7 @@
 /** Idempotency keys in Hono, over node:http and over fetch. */
 
 import { Readable } from 'node:stream';
-import type { HttpBindings } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { remoteStore } from '@spillway/core/store';
 import { claimOf, idempotency, memoryStore, rateLimit, spillway } from '@spillway/hono';
@@ -19,7 +19,8 @@ import {
   repeatsAfterDepartures,
   repeatsUncompressed,
 } from 'spillway-testkit/adapters';
-import { describe, expect, it } from 'vitest';
+import { serveListener } from 'spillway-testkit/http';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { listen } from './service.js';
 
 const WAYS = [
@@ -188,6 +189,21 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
     expect(told).toEqual(['kept', 'answered 204']);
     expect((await ask()).headers['idempotency-replayed']).toBe('true');
   });
+});
+
+it('keeps the type that the Response of @hono/node-server adds as it is sent', async () => {
+  const { Request, Response } = globalThis;
+  onTestFinished(() => void Object.assign(globalThis, { Request, Response }));
+  const app = new Hono();
+  const lightListener = getRequestListener(app.fetch); // replaces both globals
+  app.use(spillway(idempotency({ scope: () => 'ada' })));
+  app.post('/charges', () => {
+    const image = new Blob(['x'], { type: 'image/png' });
+    return new globalThis.Response(image, { headers: { location: '/1' } });
+  });
+  const { ask } = askAt((await serveListener(lightListener)).port);
+  expect((await ask()).headers['content-type']).toBe('image/png');
+  expect((await ask()).headers).toMatchObject({ 'content-type': 'image/png', location: '/1' });
 });
 
 it('keeps a stream of texts, which node:http sends', async () => {

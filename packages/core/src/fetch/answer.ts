@@ -26,7 +26,8 @@ export function watchResponse<Res extends WebResponse>(
   sendsBody: boolean,
 ): WatchedResponse<Res> {
   if (!response?.headers) return { response, kept: undefined };
-  const { status, headers, body } = response;
+  // `body` is read first, because @hono/node-server then replaces the headers by some with the type of the body.
+  const { status, body, headers } = response;
   const head = (): void => watcher.head(status, (name) => headers.get(name) ?? undefined);
   if (!body || !sendsBody) {
     head();
