@@ -3,7 +3,7 @@
 import type { Duration, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { liveNumbers } from '@spillway/core/control';
-import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spillway/core/direct';
+import { type DirectClient, isThenable, type LiveNumbers } from '@spillway/core/direct';
 import type { Rule, StoreErrorPolicy } from '@spillway/core/store';
 import type { ShaperPlan } from './shaper-options.js';
 
@@ -97,7 +97,6 @@ export class LiveRule<R extends Rule> {
       const given: unknown = of(key) ?? undefined;
       if (given === undefined) return undefined;
       if (typeof given !== 'object' || isThenable(given)) {
-        disregard(given);
         throw mustBe('plan', 'a function that returns an object or undefined', given);
       }
       const plan = pick(given as ShaperPlan);
