@@ -165,7 +165,6 @@ export class Ending<Raw> {
   constructor(
     limiters: readonly Limiter<Raw>[],
     releases: Releases,
-    clock: Clock,
     context: StepContext,
     patienceMs: number,
     observers: Observers,
@@ -173,7 +172,7 @@ export class Ending<Raw> {
     this.observers = observers;
     this.patienceMs = patienceMs;
     this.releases = releases;
-    this.clock = clock;
+    this.clock = releases.client.clock;
     this.context = context;
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }

@@ -40,7 +40,8 @@ export function createGuard<Raw = unknown>(
       'createGuard sees no responses, so it cannot store them for idempotency(): use the guard of an adapter',
     );
   }
-  return guard.expectRequests();
+  guard.parts.presence.expect();
+  return guard;
 }
 
 type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
@@ -94,15 +95,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
   close(): Promise<void> {
     this.parts.presence.seen();
     return this.parts.releases.drain();
-  }
-
-  /**
-   * Turns on the warning about a guard that receives no requests. Adapters whose framework runs the guard for every
-   * route don't call this.
-   */
-  expectRequests(): this {
-    this.parts.presence.expect();
-    return this;
   }
 
   private decideRequest(

@@ -94,7 +94,7 @@ export function partsOf<Raw>(
     eventLoop: new Turns(),
     questions: new Questions(askers, options.mode, context, control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
-    ending: new Ending(limiters, releases, client.clock, context, timeoutMs, observers),
+    ending: new Ending(limiters, releases, context, timeoutMs, observers),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     keeping,
