@@ -13,11 +13,11 @@ import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
+import type { Releases } from '../engine/releases.js';
 import type { ResponseWriter } from '../http/response-writer.js';
 import { readOption, stepsFrom } from '../limits/callbacks.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
-import type { Releases } from './releases.js';
 import { type DecidedTurn, mayEnd, needsEnd, takesHold } from './turn.js';
 
 interface Shared<Raw> {
