@@ -14,6 +14,7 @@ export {
 } from './base/checks.js';
 export { WallTime } from './base/clock.js';
 export { windowToMicroseconds } from './base/duration.js';
+export { getOrMake } from './base/get-or-make.js';
 export { randomOf } from './base/hint.js';
 export { disregard, type Eventually, isThenable, outside, Turns } from './base/host.js';
 export { warn } from './base/log.js';
