@@ -413,7 +413,8 @@ export class JobQueue {
     const startUs = this.startUs(slot);
     // The check for a later slot is made as late as possible, because it then covers more of the starts after it.
     const isFirst = slot === this.schedule.firstSlot;
-    return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
+    const { checkTime } = this.slots;
+    return isFirst ? checkTime.checkUs(startUs) : checkTime.latestUs(startUs);
   }
 
   private checkDue(nowUs: number): void {
@@ -421,7 +422,7 @@ export class JobQueue {
     if (!slot || this.checkUs(slot) > nowUs) return;
     this.isChecking = true;
     const startUs = this.startUs(slot);
-    const coveredUs = nowUs + startUs - this.pause.checkUs(startUs);
+    const coveredUs = nowUs + startUs - this.slots.checkTime.checkUs(startUs);
     void this.slots.peek(this.key, (answer) => {
       this.isChecking = false;
       if (!answer.pausedUntil) this.pause.passCheck(coveredUs);
