@@ -293,11 +293,7 @@ export class JobQueue {
   }
 
   /** Whether no job may start on the slot any more, because it lies in a pause or was missed. */
-  isVoid(slot: Slot): boolean {
-    return this.isVoidAt(slot, this.slots.nowUs());
-  }
-
-  private isVoidAt(slot: Slot, nowUs: number): boolean {
+  isVoid(slot: Slot, nowUs: number = this.slots.nowUs()): boolean {
     return this.pause.isPaused(slot) || this.isMissed(slot, nowUs);
   }
 
@@ -328,7 +324,7 @@ export class JobQueue {
 
   private dropVoidSlots(nowUs: number): void {
     const { schedule } = this;
-    while (schedule.firstSlot && this.isVoidAt(schedule.firstSlot, nowUs)) {
+    while (schedule.firstSlot && this.isVoid(schedule.firstSlot, nowUs)) {
       schedule.dropSlot(schedule.firstSlot);
     }
     // No store grants slots this far ahead, so its clock or this process's clock was set back.
@@ -355,7 +351,7 @@ export class JobQueue {
   private startDue(nowUs: number): void {
     const { schedule } = this;
     for (let slot = schedule.firstSlot; slot; slot = schedule.firstSlot) {
-      const isVoid = this.isVoidAt(slot, nowUs);
+      const isVoid = this.isVoid(slot, nowUs);
       if (!isVoid && this.startUs(slot) > nowUs) return;
       if (!isVoid && schedule.length > 0 && !this.isChecked(slot)) return;
       const job = isVoid ? undefined : schedule.startJob(slot);
