@@ -365,7 +365,7 @@ const permits: readonly Bug[] = [
     'for (const step of due) {',
     'for (const step of due.slice(0, 0)) {',
   ]),
-  bug('no release reaches the store', 'core/src/guard/releases.ts', [
+  bug('no release reaches the store', 'core/src/engine/releases.ts', [
     'if (steps.length === 0) return undefined;\n    const held',
     'if (steps.length >= 0) return undefined;\n    const held',
   ]),

@@ -14,6 +14,7 @@ export {
 } from './base/checks.js';
 export { WallTime } from './base/clock.js';
 export { windowToMicroseconds } from './base/duration.js';
+export { getOrMake } from './base/get-or-make.js';
 export { randomOf } from './base/hint.js';
 export { disregard, type Eventually, isThenable, outside, Turns } from './base/host.js';
 export { warn } from './base/log.js';
@@ -25,7 +26,6 @@ export type { CostOptions } from './direct/limiter-options.js';
 export { newLeaseId } from './limits/lease-limiter.js';
 export { shortWindow } from './limits/limiter-notices.js';
 export { nameOf } from './limits/rule-options.js';
-export { checkObservers } from './observe/check-observers.js';
 export { tellOfLimiters } from './observe/limiter-notices.js';
 export { checkClientOptions } from './stores/check-store.js';
 export { domainOf } from './stores/circuit-breaker.js';

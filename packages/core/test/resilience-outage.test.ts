@@ -124,7 +124,7 @@ describe('three processes that count by themselves while the breaker is open, ea
       const state = remoteState(store, clock);
       const breaker = state.breaker(SETTINGS);
       const calls = new Calls(store, 50_000, breaker);
-      const guarded = new Fallback(calls, state.counters, store, breaker);
+      const guarded = new Fallback(calls, state.counters, store);
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = await limiter.step(request(), true, context);

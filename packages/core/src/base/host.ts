@@ -144,8 +144,6 @@ function globalConsole(): Console | undefined {
   return (globalThis as { console?: Console }).console;
 }
 
-declare function setTimeout(callback: () => void, ms: number): unknown;
-
 /** The units of work between two turns of the event loop. 512 units take a few milliseconds. */
 const EVERY = 512;
 

@@ -79,7 +79,7 @@ export interface ClaimTurn<Raw> extends Omit<LimiterTurn<Raw>, 'decision'> {
   readonly limiter: {
     readonly name: string;
     readonly onStoreError?: OnStoreError | undefined;
-    readonly keeping?: Keeping<Raw> | undefined;
+    readonly keeping?: unknown;
   };
   readonly decision?: Decision | undefined;
   readonly settled?: Settled | undefined;
@@ -125,16 +125,4 @@ export interface Keeping<Raw> {
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */
   readonly keeper: (parts: KeeperParts) => Keeper<Raw>;
-  /** Decides on a request that was rejected only because of its claim. A returned promise must not reject. */
-  settle(
-    turn: LimiterTurn<Raw>,
-    exchange: StoredExchange,
-    context: KeepContext,
-  ): Settlement | Promise<Settlement>;
-  /** Called before the handler runs under the claim of `turn`. If this returns a promise, the handler waits for it. */
-  begin(
-    turn: LimiterTurn<Raw>,
-    exchange: StoredExchange,
-    context: KeepContext,
-  ): void | Promise<void>;
 }

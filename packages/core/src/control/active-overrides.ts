@@ -21,7 +21,7 @@ export class ActiveOverrides implements Control {
   // By limiter name. Only limiters that exist are looked up, so the map stays small.
   private readonly byLimiter = new Map<string, InForce>();
   private nextEndMs = Infinity;
-  private readonly nowMs: () => number;
+  protected readonly nowMs: () => number;
 
   /** @param nowMs returns the time in milliseconds since the epoch, by the clock that ends overrides */
   constructor(nowMs: () => number) {
@@ -33,11 +33,10 @@ export class ActiveOverrides implements Control {
   }
 
   settingsOf(limiter: string): LimiterSettings | undefined {
-    return this.overrides.size === 0 ? undefined : this.inForceFor(limiter).settings;
+    return this.inForceFor(limiter).settings;
   }
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
-    if (this.overrides.size === 0) return undefined;
     const override = this.inForceFor(limiter).verdicts.get(key);
     if (!override) return undefined;
     const endsInMs = override.untilMs === null ? Infinity : override.untilMs - this.nowMs();
@@ -46,16 +45,15 @@ export class ActiveOverrides implements Control {
   }
 
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
-    return this.overrides.size === 0 ? undefined : this.inForceFor(limiter).limits.get(key);
+    return this.inForceFor(limiter).limits.get(key);
   }
 
   resetsOf(limiter: string): ReadonlyMap<string, number> {
-    return this.overrides.size === 0 ? NONE.resets : this.inForceFor(limiter).resets;
+    return this.inForceFor(limiter).resets;
   }
 
   /** Whether any key of the limiter is blocked or allowed, or has its own limits. */
   concernsKeys(limiter: string): boolean {
-    if (this.overrides.size === 0) return false;
     const { verdicts, limits } = this.inForceFor(limiter);
     return verdicts.size > 0 || limits.size > 0;
   }
@@ -89,6 +87,7 @@ export class ActiveOverrides implements Control {
   }
 
   private inForceFor(limiter: string): InForce {
+    if (this.overrides.size === 0) return NONE;
     this.dropEnded();
     return getOrMake(this.byLimiter, limiter, () => this.collect(limiter));
   }

@@ -39,7 +39,6 @@ import { noticesOn } from '../limits/limiter-notices.js';
 import { checkShare } from '../limits/limiter-options.js';
 import { ruleFrom } from '../limits/rule-options.js';
 import { RuleVariants } from '../limits/rule-variants.js';
-import { checkObservers } from '../observe/check-observers.js';
 import { faultLogFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
 import { Notices } from '../observe/notices.js';
@@ -351,7 +350,6 @@ export function checkSettings(
 ): void {
   checkOptions(settings, `the second argument of ${of}`, names, ['its first argument', first]);
   checkClientOptions(settings);
-  checkObservers(settings);
 }
 
 export function checkModeAndShare({ mode, share }: LimitOptions): void {

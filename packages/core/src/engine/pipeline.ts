@@ -18,7 +18,6 @@ import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 
@@ -31,6 +30,8 @@ export interface Part {
   step: Step | undefined;
   answer: Answer | undefined;
   decision: Decision | undefined;
+  /** Undefined without HTTP. */
+  readonly request?: LimitRequest | undefined;
 }
 
 export interface Decider {
@@ -91,21 +92,21 @@ export class Pipeline<P extends Part> {
     return answer !== undefined;
   }
 
-  askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
+  askStore<Value>(open: Open<P>, then: () => Eventually<Value>): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
     const judge = (answers: readonly Answer[]): Eventually<Value> => {
       for (let i = 0; i < asked.length; i += 1) this.judge(asked[i] as P, answers[i], asked[i - 1]);
       return then();
     };
-    return this.client.link.ask(steps, judge, { host });
+    return this.client.link.ask(steps, judge, { host: asked[0]?.request });
   }
 
-  conclude(part: P, request?: LimitRequest): Decision {
+  conclude(part: P): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
     if (observers.wantsDecisions) {
-      observers.decision(part.decision, part.mode, part.step?.key, request);
+      observers.decision(part.decision, part.mode, part.step?.key, part.request);
     }
     return part.decision;
   }

@@ -96,7 +96,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   private readonly permits: ResponsePermits;
   private readonly undecided = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
-  private readonly waitUntil: KeepAlive<Req, Rest> | undefined;
+  private readonly waitUntil: FetchGuardOptions<Req, Rest>['waitUntil'];
   private readonly turns = new Turns();
 
   constructor(
@@ -135,8 +135,11 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   private async checkNow(request: Req, rest: Rest): Promise<FetchCheck> {
     const first = this.undecided.get(request);
     if (first) await first;
-    const check = new Check(request, rest, this.permits, this.waitUntil);
-    const asking = new FetchRequest(request, this.finder, [request, ...rest], this.waitUntil);
+    const { waitUntil } = this;
+    const keepAlive: WaitUntil | undefined =
+      waitUntil && ((promise) => waitUntil(promise, request, ...rest));
+    const check = new Check(request, this.permits, keepAlive);
+    const asking = new FetchRequest(request, this.finder, [request, ...rest], keepAlive);
     const passage = this.gate.enter(asking, check, request);
     if (!isLater(passage)) return check;
     this.undecided.set(request, passage);
@@ -153,12 +156,6 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   }
 }
 
-type KeepAlive<Req, Rest extends readonly unknown[]> = (
-  promise: Promise<unknown>,
-  request: Req,
-  ...rest: Rest
-) => void;
-
 /** The admission that is reported if the guard itself failed. */
 const EXCUSED: Admission = {
   allowed: true,
@@ -171,23 +168,12 @@ const EXCUSED: Admission = {
   release: () => undefined,
 };
 
-class Check<Req extends WebRequest, Rest extends readonly unknown[]>
-  extends FetchExchange
-  implements FetchCheck
-{
+class Check extends FetchExchange implements FetchCheck {
   admission: Admission = EXCUSED;
-  declare protected readonly request: Req;
-  private readonly rest: Rest;
-  private readonly keepAlive: KeepAlive<Req, Rest> | undefined;
+  private readonly keepAlive: WaitUntil | undefined;
 
-  constructor(
-    request: Req,
-    rest: Rest,
-    permits: ResponsePermits,
-    keepAlive: KeepAlive<Req, Rest> | undefined,
-  ) {
+  constructor(request: WebRequest, permits: ResponsePermits, keepAlive: WaitUntil | undefined) {
     super(request, permits);
-    this.rest = rest;
     this.keepAlive = keepAlive;
   }
 
@@ -196,8 +182,7 @@ class Check<Req extends WebRequest, Rest extends readonly unknown[]>
   }
 
   protected override waitUntil(): WaitUntil | undefined {
-    const { keepAlive, request, rest } = this;
-    return keepAlive && ((promise) => keepAlive(promise, request, ...rest));
+    return this.keepAlive;
   }
 }
 
@@ -206,24 +191,17 @@ class FetchRequest<
   Args extends readonly unknown[],
 > extends AddressedRequest<Req, Args> {
   readonly raw: Req;
-  private readonly all: Args;
-  private readonly keepAlive: ((promise: Promise<unknown>, ...args: Args) => void) | undefined;
+  private readonly keepAlive: WaitUntil | undefined;
 
-  constructor(
-    raw: Req,
-    finder: AddressFinder<Args>,
-    all: Args,
-    keepAlive: ((promise: Promise<unknown>, ...args: Args) => void) | undefined,
-  ) {
-    super(finder, all);
+  constructor(raw: Req, finder: AddressFinder<Args>, args: Args, keepAlive: WaitUntil | undefined) {
+    super(finder, args);
     this.raw = raw;
-    this.all = all;
     this.keepAlive = keepAlive;
   }
 
   waitUntil(promise: Promise<unknown>): boolean {
-    const { keepAlive, all } = this;
-    disregard(keepAlive?.(promise, ...all)); // it may be async and reject, but the call goes on
+    const { keepAlive } = this;
+    disregard(keepAlive?.(promise)); // it may be async and reject, but the call goes on
     return keepAlive !== undefined;
   }
 

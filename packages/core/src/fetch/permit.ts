@@ -1,7 +1,12 @@
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { OnClosed } from '../passage/gate.js';
-import { ObservedBody } from './observed-body.js';
-import { type WebResponse, type WebSignal, webClasses } from './web.js';
+import {
+  type WebReader,
+  type WebResponse,
+  type WebSignal,
+  type WebSource,
+  webClasses,
+} from './web.js';
 
 /** Keeps the platform alive until a promise settles, even if the response is complete. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
@@ -103,7 +108,25 @@ export class Permit {
   private watchBody<Res extends WebResponse>(response: Res, body: object): Res {
     const { status } = response;
     const { Response, ReadableStream } = webClasses();
-    const watched = new ObservedBody(body, (aborted) => this.release({ status, aborted }));
+    const reader = (body as { getReader(): WebReader }).getReader();
+    const end = (aborted: boolean): void => this.release({ status, aborted });
+    const watched: WebSource = {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          end(false);
+          controller.close();
+        } catch (error) {
+          end(true);
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        end(true);
+        return reader.cancel(reason);
+      },
+    };
     // A reader of the stream keeps its source alive, whatever happens to the response object.
     this.losses?.register(watched, this, this);
     const stream = new ReadableStream(watched, { highWaterMark: 0 }); // no read-ahead

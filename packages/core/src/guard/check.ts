@@ -7,7 +7,6 @@ import type { Store } from '../contract/store.js';
 import { STYLE_NAMES } from '../http/response-writer.js';
 import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
-import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
 import { GUARD_OPTIONS, type GuardOptions } from './guard-options.js';
 
@@ -68,7 +67,6 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
   oneOf('preflights', preflights, ['pass', 'count']);
   checkMode(options.mode);
   checkList('headers', headers, STYLE_NAMES);
-  checkObservers(options);
   checkCallback('skip', options.skip);
 }
 

@@ -13,11 +13,11 @@ import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
+import type { Releases } from '../engine/releases.js';
 import type { ResponseWriter } from '../http/response-writer.js';
 import { readOption, stepsFrom } from '../limits/callbacks.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
-import type { Releases } from './releases.js';
 import { type DecidedTurn, mayEnd, needsEnd, takesHold } from './turn.js';
 
 interface Shared<Raw> {
@@ -165,7 +165,6 @@ export class Ending<Raw> {
   constructor(
     limiters: readonly Limiter<Raw>[],
     releases: Releases,
-    clock: Clock,
     context: StepContext,
     patienceMs: number,
     observers: Observers,
@@ -173,7 +172,7 @@ export class Ending<Raw> {
     this.observers = observers;
     this.patienceMs = patienceMs;
     this.releases = releases;
-    this.clock = clock;
+    this.clock = releases.client.clock;
     this.context = context;
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }

@@ -40,7 +40,8 @@ export function createGuard<Raw = unknown>(
       'createGuard sees no responses, so it cannot store them for idempotency(): use the guard of an adapter',
     );
   }
-  return guard.expectRequests();
+  guard.parts.presence.expect();
+  return guard;
 }
 
 type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
@@ -79,8 +80,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
     const turns = questions.beginTurns(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
-      ? eventLoop.after(later.then(() => this.decideRequest(request, turns, startUs, exchange)))
-      : this.decideRequest(request, turns, startUs, exchange);
+      ? eventLoop.after(later.then(() => this.decideRequest(turns, startUs, exchange)))
+      : this.decideRequest(turns, startUs, exchange);
   }
 
   withOptions(options: GuardOptions<Raw>): Guard<Raw> {
@@ -96,17 +97,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.releases.drain();
   }
 
-  /**
-   * Turns on the warning about a guard that receives no requests. Adapters whose framework runs the guard for every
-   * route don't call this.
-   */
-  expectRequests(): this {
-    this.parts.presence.expect();
-    return this;
-  }
-
   private decideRequest(
-    request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
     exchange: StoredExchange | undefined,
@@ -116,8 +107,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
     if (!open) return this.conclude(turns, startUs);
     releases.permits?.keepUp();
     return pipeline.decideNow(open)
-      ? this.settleClaim(request, turns, startUs, exchange)
-      : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);
+      ? this.settleClaim(turns, startUs, exchange)
+      : pipeline.askStore(open, () => this.settleClaim(turns, startUs, exchange));
   }
 
   /**
@@ -125,7 +116,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
    * limiters decide again. Otherwise, the decisions are final.
    */
   private settleClaim(
-    request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
     exchange: StoredExchange | undefined,
@@ -138,7 +128,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
       if (given === 'own') turn.leaveOut();
       if (given === 'again' || given === 'own') {
         for (const asked of turns) if (asked.step) asked.decision = undefined;
-        return this.decideRequest(request, turns, startUs, exchange);
+        return this.decideRequest(turns, startUs, exchange);
       }
       turn.settled = given;
       turn.decision = given.decision;
@@ -149,10 +139,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
 
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
-    for (let i = 0; i < turns.length; i += 1) {
-      const turn = turns[i] as Turn<Raw>;
-      pipeline.conclude(turn, turn.request);
-    }
+    for (let i = 0; i < turns.length; i += 1) pipeline.conclude(turns[i] as Turn<Raw>);
     return new GuardAdmission(turns as DecidedTurn<Raw>[], this, this.parts, startUs);
   }
 }

@@ -3,6 +3,7 @@ import type { Keeper, Keeping } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
 import type { Observer } from '../contract/observer.js';
+import { Releases } from '../engine/releases.js';
 import { ResponseWriter } from '../http/response-writer.js';
 import { faultLogFor } from '../observe/faults.js';
 import { tellOfLimiters, tellOfMissingStore, tellOfShadow } from '../observe/limiter-notices.js';
@@ -14,7 +15,6 @@ import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js'
 import { Ending } from './guard-admission.js';
 import type { GuardOptions } from './guard-options.js';
 import { Presence } from './presence.js';
-import { Releases } from './releases.js';
 import { SameKey } from './same-key.js';
 import { GuardPipeline, Questions } from './turn.js';
 
@@ -94,7 +94,7 @@ export function partsOf<Raw>(
     eventLoop: new Turns(),
     questions: new Questions(askers, options.mode, context, control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
-    ending: new Ending(limiters, releases, client.clock, context, timeoutMs, observers),
+    ending: new Ending(limiters, releases, context, timeoutMs, observers),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     keeping,

@@ -66,8 +66,8 @@ export class Turn<Raw> {
   }
 }
 
-export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
-  return limiter.finish !== undefined || step?.lease !== undefined || step?.claim !== undefined;
+export function mayEnd<Raw>(turn: DecidedTurn<Raw>): boolean {
+  return turn.limiter.finish !== undefined || takesHold(turn);
 }
 
 export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
@@ -253,9 +253,8 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
   }
 
   protected override decideHere(turn: Turn<Raw>): void {
-    const { limiter, mode, request } = turn;
-    if (limiter.kind !== 'local') super.decideHere(turn);
-    else turn.decision = decideLocally(limiter, mode, request, this.context);
+    if (turn.limiter.kind !== 'local') super.decideHere(turn);
+    else turn.decision = this.decideLocally(turn.limiter, turn);
   }
 
   protected override decideByCache(turn: Turn<Raw>, limiter: Decider, step: Step): void {
@@ -269,7 +268,27 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     step: Step,
     answer: Answer,
   ): Decision {
-    return decideStored(limiter, mode, step, answer, this.context);
+    try {
+      const decision = decided(limiter.name, limiter.decide(step, answer));
+      // A custom limiter may copy the name from its step. Without a store, the step has another name than the limiter.
+      return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
+    } catch (error) {
+      this.context.fault({ limiter: limiter.name, source: 'decide', error });
+      return decisionOnStoreError(limiter, mode, this.context);
+    }
+  }
+
+  private decideLocally(limiter: LocalLimiter<Raw>, { mode, request }: Turn<Raw>): Decision {
+    const { context } = this;
+    let decision: Decision;
+    try {
+      decision = decided(limiter.name, limiter.decide(request, context));
+    } catch (error) {
+      context.fault({ limiter: limiter.name, source: 'decide', error });
+      return skippedDecision(limiter.name);
+    }
+    if (decision.allowed || mode === 'enforce') return decision;
+    return { ...decision, allowed: true, outcome: 'would-deny' };
   }
 
   private missAddress({ limiter: { name }, mode, request }: Turn<Raw>): void {
@@ -279,23 +298,6 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
       `limiter "${name}" counts all callers without a known address as one: give it a key; behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1`,
       name,
     );
-  }
-}
-
-function decideStored(
-  limiter: Decider,
-  mode: Mode,
-  step: Step,
-  answer: Answer,
-  context: StepContext,
-): Decision {
-  try {
-    const decision = decided(limiter.name, limiter.decide(step, answer));
-    // A custom limiter may copy the name from its step. Without a store, the step has another name than the limiter.
-    return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
-  } catch (error) {
-    context.fault({ limiter: limiter.name, source: 'decide', error });
-    return decisionOnStoreError(limiter, mode, context);
   }
 }
 
@@ -311,23 +313,6 @@ export function decisionOnStoreError(
     outcome: 'error',
     reason: denies ? 'store-error' : null,
   };
-}
-
-function decideLocally<Raw>(
-  limiter: LocalLimiter<Raw>,
-  mode: Mode,
-  request: LimitRequest<Raw>,
-  context: StepContext,
-): Decision {
-  let decision: Decision;
-  try {
-    decision = decided(limiter.name, limiter.decide(request, context));
-  } catch (error) {
-    context.fault({ limiter: limiter.name, source: 'decide', error });
-    return skippedDecision(limiter.name);
-  }
-  if (decision.allowed || mode === 'enforce') return decision;
-  return { ...decision, allowed: true, outcome: 'would-deny' };
 }
 
 function decided(limiter: string, own: Decision): Decision {

@@ -70,13 +70,10 @@ export function concurrencyLimit<Raw = unknown>(
       name: name === undefined ? `${String(limit)}-at-once` : name,
       named: name !== undefined,
       reason: 'concurrency',
-      limitOption: 'limit',
       limit,
       plan,
-      planOption: 'plan',
       reserve: 0,
       key,
-      isCritical: () => false,
     },
     options,
   );

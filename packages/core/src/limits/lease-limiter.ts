@@ -50,14 +50,13 @@ interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
   readonly reason: 'concurrency' | 'capacity';
-  readonly limitOption: 'limit' | 'capacity';
   readonly limit: number;
   readonly plan: PlanOption<Raw> | undefined;
-  readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   readonly criticalClass?: string | undefined;
   readonly key: KeyOption<Raw> | undefined;
-  isCritical(asking: CallbackContext<Raw>): boolean;
+  /** Undefined: no request is critical. */
+  isCritical?(asking: CallbackContext<Raw>): boolean;
 }
 
 export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
@@ -95,7 +94,11 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
       ({ limit, window, burst }) => {
         const other = window ?? burst;
         if (other !== undefined) throw mustBe('window and burst', 'left out for permits', other);
-        return makeLeasesRule(checkLimit(of.limitOption, limit), leaseUs, of.reserve);
+        return makeLeasesRule(
+          checkLimit(of.reason === 'capacity' ? 'capacity' : 'limit', limit),
+          leaseUs,
+          of.reserve,
+        );
       },
     );
     this.rule = this.variants.declared.rule;
@@ -109,9 +112,10 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Step | Promise<Step> {
-    const { plan, planOption, key, isCritical } = this.of;
+    const { reason, plan, key, isCritical } = this.of;
+    const planOption = reason === 'capacity' ? 'capacity' : 'plan';
     const asking = { limiter: this.name, request, context };
-    const critical = isCritical(asking);
+    const critical = isCritical?.(asking) ?? false;
     const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
       // Critical requests are counted, but never rejected for lack of capacity. A rule with limit 0 can't count, so for

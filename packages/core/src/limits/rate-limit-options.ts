@@ -84,18 +84,13 @@ const NAMES: NamesOf<RateLimitOptions> = {
 
 export function checkRateLimit<Raw>(options: RateLimitOptions<Raw>): void {
   checkOptions(options, 'rateLimit()', NAMES);
-}
-
-const STATUSES = [402, 403, 429] as const;
-
-export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
   const { cost, refundIf, plan, status } = options;
   checkKeyOption(options.key);
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
   checkCallback('refundIf', refundIf);
   checkCallback('plan', plan);
-  oneOf('status', status, STATUSES);
+  oneOf('status', status, [402, 403, 429]);
 }
 
 /** Throws if a constant cost is more than the rule can ever admit, because the limit would reject every request. */

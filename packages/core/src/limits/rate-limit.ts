@@ -16,12 +16,7 @@ import { type CallbackContext, costFrom, isYes, keyFrom, readOption } from './ca
 import { keyNotices } from './key-notices.js';
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare } from './limiter-options.js';
-import {
-  checkConstants,
-  checkCostPasses,
-  checkRateLimit,
-  type RateLimitOptions,
-} from './rate-limit-options.js';
+import { checkCostPasses, checkRateLimit, type RateLimitOptions } from './rate-limit-options.js';
 import { nameOf, ruleFrom } from './rule-options.js';
 import { RuleVariants } from './rule-variants.js';
 
@@ -72,7 +67,6 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.name = checkName(nameOf(options));
     this.named = options.name !== undefined;
     this.mode = checkMode(options.mode);
-    checkConstants(options);
     this.share = checkShare(options.share);
     this.denial = options.status ? { status: options.status } : undefined;
     this.onStoreError = options.onStoreError;

@@ -1,13 +1,12 @@
-import { RELEASE_TIMEOUT_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
-import { type Eventually, isLater } from '../base/host.js';
+import type { Eventually } from '../base/host.js';
 import type { Decision } from '../contract/decision.js';
 import type { Settling } from '../contract/limiter-turn.js';
 import type { Reservation } from '../contract/metered-cost.js';
-import type { Answer } from '../contract/rule.js';
 import type { Step, Store } from '../contract/store.js';
 import { checkDecision, type DirectClient, type Limit } from '../direct/direct-client.js';
 import type { MeteredLimiter, ReserveOptions } from '../direct/limiter-options.js';
+import { Releases } from '../engine/releases.js';
 import { Charge } from './charge.js';
 import type { Resends } from './resends.js';
 import { checkUsage } from './usage.js';
@@ -23,7 +22,7 @@ export interface Extended<Usage> {
 
 export function extendLimiter<Usage>(own: Extended<Usage>): void {
   const { limiter, limit, client, price, complete } = own;
-  const settling = settlingOf(client);
+  const settling = { releases: new Releases(client.store), observers: client.observers };
   const context = {
     limiter: limit.name,
     settling,
@@ -57,21 +56,3 @@ export function extendLimiter<Usage>(own: Extended<Usage>): void {
 }
 
 type Call = (key: string, options?: ReserveOptions) => unknown;
-
-function settlingOf({ store, observers }: DirectClient): Settling {
-  return {
-    releases: {
-      client: store,
-      giveBack(steps) {
-        if (steps.length === 0) return undefined;
-        const tell = (answers: readonly Answer[]): void => {
-          for (const [i, { answered }] of steps.entries()) answered?.(answers[i] as Answer);
-        };
-        const sent = store.link.giveBack(steps, tell, RELEASE_TIMEOUT_US);
-        return isLater(sent) ? sent : undefined;
-      },
-      track: (call) => call, // this limiter is never closed, so nothing waits for the call
-    },
-    observers,
-  };
-}

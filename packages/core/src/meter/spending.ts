@@ -107,11 +107,7 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 
   add(usage: Partial<Usage>): void {
-    if (this.settled !== undefined || this.end) return;
-    if (!isUsage(usage)) {
-      this.fault('add', usage);
-      return;
-    }
+    if (this.settled !== undefined || this.end || !this.accepts('add', usage)) return;
     this.added = sumOf(usage as Usage, this.added);
     for (const line of this.lines) {
       const nowUs = line.settling.releases.client.clock.nowUs();
@@ -124,11 +120,7 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 
   settle(usage: Usage): boolean {
-    if (this.settled !== undefined) return false;
-    if (!isUsage(usage)) {
-      this.fault('settle', usage);
-      return false;
-    }
+    if (this.settled !== undefined || !this.accepts('settle', usage)) return false;
     const { lines } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
@@ -221,11 +213,14 @@ export class Spending<Usage> implements Spent<Usage> {
     return charge.excessOver(0);
   }
 
-  private fault(method: string, usage: unknown): void {
+  /** If the usage is invalid, reports a fault and returns false. */
+  private accepts(method: string, usage: unknown): boolean {
+    if (isUsage(usage)) return true;
     const [line] = this.lines;
     const error = mustBe(`${method}()`, 'integers from 0', usage, 'SPW_COST_INVALID');
     const limiter = line?.turn.decision.limiter ?? '';
     line?.settling.observers.fault({ limiter, source: 'cost', error });
+    return false;
   }
 
   private exceed(limiter: string): void {

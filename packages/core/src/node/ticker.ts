@@ -1,29 +1,17 @@
 import { every } from './host.js';
 
-export class Ticker {
+/** Measures in every period, from its first use until it is closed. */
+export abstract class Ticker {
   private stop: (() => void) | undefined;
   private closed = false;
   private readonly listeners = new Set<() => void>();
   private readonly periodMs: number;
-  private readonly begin: () => void;
-  private readonly measure: () => void;
 
-  constructor(periodMs: number, begin: () => void, measure: () => void) {
+  constructor(periodMs: number) {
     this.periodMs = periodMs;
-    this.begin = begin;
-    this.measure = measure;
   }
 
-  running(): boolean {
-    if (this.closed) return false;
-    if (!this.stop) {
-      this.begin();
-      this.stop = every(this.periodMs, () => this.tick());
-    }
-    return true;
-  }
-
-  onTick(listener: () => void): () => void {
+  watch(listener: () => void): () => void {
     this.running();
     // A wrapper, because the same function may be added twice.
     const own = () => listener();
@@ -31,10 +19,25 @@ export class Ticker {
     return () => void this.listeners.delete(own);
   }
 
-  stopTicking(): void {
+  close(): void {
     this.closed = true;
     this.stop?.();
     this.listeners.clear();
+  }
+
+  protected abstract measure(): void;
+
+  protected begin(): void {
+    this.measure();
+  }
+
+  protected running(): boolean {
+    if (this.closed) return false;
+    if (!this.stop) {
+      this.begin();
+      this.stop = every(this.periodMs, () => this.tick());
+    }
+    return true;
   }
 
   private tick(): void {

@@ -30,37 +30,29 @@ export function eventLoopSignal(options: EventLoopWaitOptions = {}): EventLoopSi
   return new UtilizationSignal(eventLoopWaitSignal(options));
 }
 
-class UtilizationSignal implements EventLoopSignal {
+class UtilizationSignal extends Ticker implements EventLoopSignal {
   readonly name = 'event-loop-utilization';
   private baseline: LoopTimes | undefined;
   private measuredMs = 0;
   private newest: { readonly value: number; readonly spanMs: number } | undefined;
-  private readonly ticker = new Ticker(
-    PERIOD_MS,
-    () => this.measure(),
-    () => this.measure(),
-  );
   readonly wait: TimedSignal;
 
   constructor(wait: TimedSignal) {
+    super(PERIOD_MS);
     this.wait = wait;
   }
 
   read(): Reading | undefined {
-    if (!this.ticker.running() || !this.newest) return undefined;
+    if (!this.running() || !this.newest) return undefined;
     return { ...this.newest, ageMs: monotonicMs() - this.measuredMs };
   }
 
-  watch(listener: () => void): () => void {
-    return this.ticker.onTick(listener);
-  }
-
-  close(): void {
-    this.ticker.stopTicking();
+  override close(): void {
+    super.close();
     this.wait.close();
   }
 
-  private measure(): void {
+  protected override measure(): void {
     const times = loopTimes();
     const nowMs = monotonicMs();
     // The value is the difference to the previous sample, because an average since startup would hide an overload.

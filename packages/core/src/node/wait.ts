@@ -48,29 +48,19 @@ export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSi
   return new WaitSignal(targetMs);
 }
 
-class WaitSignal implements TimedSignal {
+class WaitSignal extends Ticker implements TimedSignal {
   readonly name = 'event-loop-wait';
   private meter = meterFrom(0);
   private stopCounting: (() => void) | undefined;
-  private readonly ticker = new Ticker(
-    PERIOD_MS,
-    () => {
-      this.stopCounting = countConnections();
-      this.meter = meterFrom(monotonicMs());
-    },
-    () => {
-      this.meter.fired(monotonicMs(), loopTimes());
-      afterPendingInput(() => this.meter.turned(monotonicMs(), loopTimes()));
-    },
-  );
   private readonly targetMs: number;
 
   constructor(targetMs: number) {
+    super(PERIOD_MS);
     this.targetMs = targetMs;
   }
 
   read(): Reading | undefined {
-    if (!this.ticker.running()) return undefined;
+    if (!this.running()) return undefined;
     const nowMs = monotonicMs();
     return {
       value: this.meter.value(nowMs, loopTimes(), this.targetMs),
@@ -79,14 +69,20 @@ class WaitSignal implements TimedSignal {
     };
   }
 
-  watch(listener: () => void): () => void {
-    return this.ticker.onTick(listener);
-  }
-
-  close(): void {
+  override close(): void {
     this.stopCounting?.();
     this.stopCounting = undefined;
-    this.ticker.stopTicking();
+    super.close();
+  }
+
+  protected override begin(): void {
+    this.stopCounting = countConnections();
+    this.meter = meterFrom(monotonicMs());
+  }
+
+  protected override measure(): void {
+    this.meter.fired(monotonicMs(), loopTimes());
+    afterPendingInput(() => this.meter.turned(monotonicMs(), loopTimes()));
   }
 }
 

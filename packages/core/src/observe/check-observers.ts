@@ -3,7 +3,7 @@ import { checkCallback, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import type { Observer } from '../contract/observer.js';
 
-interface Observed {
+export interface Observed {
   readonly observers?: readonly Observer[] | undefined;
   readonly onDecision?: unknown;
   readonly onFault?: unknown;

@@ -28,6 +28,17 @@ export const STORE_CALL_DURATION = {
   bucketsS: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
 } as const;
 
+/** What the counter of each kind of units counts. */
+const UNITS: Readonly<Record<UnitsKind, string>> = {
+  reserved: 'Units that limits with a meter have charged at admission.',
+  added: 'Units that were charged when a request was settled above its reservation.',
+  returned: 'Units that were given back when a request was settled below its reservation.',
+  cut: 'Units of requests that were cut off before they were settled.',
+  silent: 'Units of requests that were never settled.',
+  forgiven: 'Units that were not charged, because the count was at its limit and debt.',
+  lost: 'Units that were not charged, because the store did not get them.',
+};
+
 /**
  * All counters and gauges, also for custom exporters.
  *
@@ -41,112 +52,93 @@ export const STORE_CALL_DURATION = {
  * }
  * ```
  */
-export const METRICS: readonly Metric[] = [
-  {
-    name: 'decisions',
-    kind: 'counter',
-    help: 'Decisions on requests, by limiter, outcome, reason, priority and plan.',
-    unit: '{decision}',
-    labels: ['limiter', 'outcome', 'reason', 'priority', 'plan'],
-    read: (tally) => tally.decisions(),
-  },
-  {
-    name: 'faults',
-    kind: 'counter',
-    help: 'Callbacks that threw or returned an invalid value, and stores that failed.',
-    unit: '{fault}',
-    labels: ['limiter', 'source'],
-    read: (tally) => tally.faults(),
-  },
-  /* @__PURE__ */ unitsOf('reserved', 'Units that limits with a meter have charged at admission.'),
-  /* @__PURE__ */ unitsOf(
-    'added',
-    'Units that were charged when a request was settled above its reservation.',
-  ),
-  /* @__PURE__ */ unitsOf(
-    'returned',
-    'Units that were given back when a request was settled below its reservation.',
-  ),
-  /* @__PURE__ */ unitsOf('cut', 'Units of requests that were cut off before they were settled.'),
-  /* @__PURE__ */ unitsOf('silent', 'Units of requests that were never settled.'),
-  /* @__PURE__ */ unitsOf(
-    'forgiven',
-    'Units that were not charged, because the count was at its limit and debt.',
-  ),
-  /* @__PURE__ */ unitsOf(
-    'lost',
-    'Units that were not charged, because the store did not get them.',
-  ),
-  {
-    name: 'breaker.openings',
-    kind: 'counter',
-    help: 'How often the circuit breaker of a store opened, by reason.',
-    unit: '{opening}',
-    labels: ['reason'],
-    read: (tally) => tally.breakerOpenings(),
-  },
-  {
-    name: 'memory.overflowed',
-    kind: 'counter',
-    help: 'Decisions on a shared count, because the memory store is full.',
-    unit: '{decision}',
-    labels: [],
-    read: (tally) => single(tally.overflowed),
-  },
-  /* @__PURE__ */ gauge(
-    'breaker.open',
-    'Open circuit breakers: stores that fail or are slow.',
-    [],
-    (tally) => single(tally.openBreakers),
-  ),
-  /* @__PURE__ */ gauge(
-    'settings.lost',
-    'Controls whose store has lost the live settings. The last known settings stay active.',
-    [],
-    (tally) => single(tally.lostControls),
-  ),
-  /* @__PURE__ */ gauge('permits.in_progress', 'Permits that requests hold now.', [], (tally) =>
-    single(tally.permitsInProgress),
-  ),
-  /* @__PURE__ */ gauge(
-    'jobs.waiting',
-    'Jobs of a shaper that wait for their start.',
-    ['limiter'],
-    (tally) => tally.jobsWaiting(),
-  ),
-  /* @__PURE__ */ gauge('jobs.running', 'Jobs of a shaper that run.', ['limiter'], (tally) =>
-    tally.jobsRunning(),
-  ),
-  /* @__PURE__ */ gauge(
-    'shed.amount',
-    'How far up the priority classes the ladder sheds, 0 to 1.',
-    ['limiter'],
-    (tally) => tally.shedAmounts(),
-  ),
-  /* @__PURE__ */ gauge(
-    'brake.fraction',
-    'The fraction of requests that the brake rejects.',
-    ['limiter'],
-    (tally) => tally.brakeFractions(),
-  ),
-  /* @__PURE__ */ gauge('signal.value', 'Load: 0 is idle, 1 is the target.', ['signal'], (tally) =>
-    tally.signalValues(),
-  ),
-];
+export const METRICS: readonly Metric[] = /* @__PURE__ */ allMetrics();
+
+function allMetrics(): readonly Metric[] {
+  return [
+    {
+      name: 'decisions',
+      kind: 'counter',
+      help: 'Decisions on requests, by limiter, outcome, reason, priority and plan.',
+      unit: '{decision}',
+      labels: ['limiter', 'outcome', 'reason', 'priority', 'plan'],
+      read: (tally) => tally.decisions(),
+    },
+    {
+      name: 'faults',
+      kind: 'counter',
+      help: 'Callbacks that threw or returned an invalid value, and stores that failed.',
+      unit: '{fault}',
+      labels: ['limiter', 'source'],
+      read: (tally) => tally.faults(),
+    },
+    ...unitMetrics(),
+    {
+      name: 'breaker.openings',
+      kind: 'counter',
+      help: 'How often the circuit breaker of a store opened, by reason.',
+      unit: '{opening}',
+      labels: ['reason'],
+      read: (tally) => tally.breakerOpenings(),
+    },
+    {
+      name: 'memory.overflowed',
+      kind: 'counter',
+      help: 'Decisions on a shared count, because the memory store is full.',
+      unit: '{decision}',
+      labels: [],
+      read: (tally) => single(tally.overflowed),
+    },
+    gauge('breaker.open', 'Open circuit breakers: stores that fail or are slow.', [], (tally) =>
+      single(tally.openBreakers),
+    ),
+    gauge(
+      'settings.lost',
+      'Controls whose store has lost the live settings. The last known settings stay active.',
+      [],
+      (tally) => single(tally.lostControls),
+    ),
+    gauge('permits.in_progress', 'Permits that requests hold now.', [], (tally) =>
+      single(tally.permitsInProgress),
+    ),
+    gauge('jobs.waiting', 'Jobs of a shaper that wait for their start.', ['limiter'], (tally) =>
+      tally.jobsWaiting(),
+    ),
+    gauge('jobs.running', 'Jobs of a shaper that run.', ['limiter'], (tally) =>
+      tally.jobsRunning(),
+    ),
+    gauge(
+      'shed.amount',
+      'How far up the priority classes the ladder sheds, 0 to 1.',
+      ['limiter'],
+      (tally) => tally.shedAmounts(),
+    ),
+    gauge(
+      'brake.fraction',
+      'The fraction of requests that the brake rejects.',
+      ['limiter'],
+      (tally) => tally.brakeFractions(),
+    ),
+    gauge('signal.value', 'Load: 0 is idle, 1 is the target.', ['signal'], (tally) =>
+      tally.signalValues(),
+    ),
+  ];
+}
 
 function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-function unitsOf(kind: UnitsKind, help: string): Metric {
-  return {
+function unitMetrics(): Metric[] {
+  const labels = ['limiter'];
+  return (Object.keys(UNITS) as UnitsKind[]).map((kind) => ({
     name: `units.${kind}`,
     kind: 'counter',
-    help,
+    help: UNITS[kind],
     unit: '{unit}',
-    labels: ['limiter'],
+    labels,
     read: (tally) => tally.units(kind),
-  };
+  }));
 }
 
 function gauge(

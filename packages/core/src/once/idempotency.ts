@@ -1,23 +1,34 @@
 import { makeClaimsRule } from '../algorithms/claims.js';
 import { decideStep } from '../algorithms/decide.js';
-import { SpillwayError } from '../base/errors.js';
+import { mustBe, SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';
 import { type HostSignal, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
-import type { KeepContext, Keeping, Settlement, StoredExchange } from '../contract/keeping.js';
+import type {
+  ClaimTurn,
+  KeepContext,
+  Keeper,
+  KeeperParts,
+  Keeping,
+  Settled,
+  Settlement,
+  StoredExchange,
+} from '../contract/keeping.js';
 import type { Question, RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import type { Answer, ClaimsAnswer, Rule } from '../contract/rule.js';
-import type { Claim, Step } from '../contract/store.js';
+import type { Claim, Step, Values } from '../contract/store.js';
+import { decisionOnStoreError } from '../guard/turn.js';
 import { asKey, type CallbackContext, readOption } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
+import { sharedValues } from '../memory/memory-values.js';
 import { newOwner } from './claim-note.js';
 import { claimOf, rememberClaim } from './claim-of.js';
+import { problemOfClaim } from './claim-problems.js';
 import { keyIn } from './idempotency-key.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './idempotency-options.js';
-import { GuardKeeper } from './keeper.js';
 import { LateResponses } from './late-responses.js';
 import { repeat, WaitingRetries } from './replay.js';
 import { type Comparing, type ValueDigest, valueDigest } from './request-fingerprint.js';
@@ -84,9 +95,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.waiting = new WaitingRetries(settings.waitUs);
     this.keeping = {
       see: (exchange, holder) => new SeenExchange(exchange, holder),
-      keeper: (parts) => new GuardKeeper(parts),
-      settle: (turn, exchange, context) => this.settleClaim(turn, exchange, context),
-      begin: (turn, exchange, context) => this.beginRun(turn, exchange, context),
+      keeper: (parts) => new GuardKeeper(parts, this),
     };
   }
 
@@ -178,7 +187,8 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     };
   }
 
-  private settleClaim(
+  /** Decides on a request that was rejected only because of its claim. */
+  settleClaim(
     turn: LimiterTurn<Raw>,
     exchange: StoredExchange,
     context: KeepContext,
@@ -203,7 +213,8 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     };
   }
 
-  private beginRun(
+  /** Called before the handler runs under the claim of `turn`. If this returns a promise, the handler waits for it. */
+  beginRun(
     turn: LimiterTurn<Raw>,
     exchange: StoredExchange,
     context: KeepContext,
@@ -221,4 +232,83 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
       rememberClaim(exchange.holder, { token: owner, key: id, signal });
     }
   }
+}
+
+/** The part of a guard that handles claims and stored responses. */
+class GuardKeeper<Raw> implements Keeper<Raw> {
+  readonly problemOf: typeof problemOfClaim = problemOfClaim;
+  private readonly context: KeepContext;
+  private readonly owner: Idempotency<Raw>;
+
+  constructor(
+    { context, client, releases, storeTimeoutMs, others }: KeeperParts,
+    owner: Idempotency<Raw>,
+  ) {
+    if (others.length > 0) {
+      throw new SpillwayError(
+        'SPW_LIMITER_INVALID',
+        'a guard has more than one idempotency(): remove the others',
+      );
+    }
+    this.owner = owner;
+    this.context = {
+      ...context,
+      clock: client.clock,
+      values: valuesOf(client),
+      storeTimeoutMs,
+      ask: (step) => client.link.ask([step], ([answer]) => answer as Answer),
+      whenLost: (step, lost) => releases.permitsOf(step).whenLost(step, lost),
+      abandon: (step) => releases.permitsOf(step).abandon(step),
+      writeLater: (last, value) => releases.permitsOf(last).writeLater(last, value),
+      end: (step, last) => releases.giveBack([releases.permitsOf(step).release(step, last)]),
+    };
+  }
+
+  rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined {
+    const rejections = turns.filter(({ decision }) => decision && !decision.allowed);
+    const [turn] = rejections;
+    const isClaim = turn?.limiter.keeping && turn.step?.claim && turn.decision?.outcome !== 'error';
+    return rejections.length === 1 && isClaim ? turn : undefined;
+  }
+
+  settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement> {
+    const rejectOnFault = (error: unknown): Settled => {
+      this.context.fault({ limiter: turn.limiter.name, source: 'decide', error });
+      const broken = decisionOnStoreError(turn.limiter, turn.mode, this.context);
+      return { decision: { ...broken, allowed: false, reason: 'store-error' } };
+    };
+    try {
+      const settled = this.owner.settleClaim(turn as LimiterTurn<Raw>, exchange, this.context);
+      return isLater(settled) ? settled.catch(rejectOnFault) : settled;
+    } catch (error) {
+      return rejectOnFault(error);
+    }
+  }
+
+  begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined {
+    const turn = turns.find(({ limiter, step }) => limiter.keeping && step?.claim);
+    const { answer } = turn ?? {};
+    // In shadow mode, another request may have the claim.
+    if (!turn || !(answer?.allowed || answer?.failure)) return undefined;
+    const reportFault = (error: unknown): void =>
+      this.context.fault({ limiter: turn.limiter.name, source: 'adapter', error });
+    try {
+      return this.owner
+        .beginRun(turn as LimiterTurn<Raw>, exchange, this.context)
+        ?.catch(reportFault);
+    } catch (error) {
+      reportFault(error);
+      return undefined;
+    }
+  }
+
+  settledIn(turns: readonly ClaimTurn<Raw>[]): Settled | undefined {
+    return turns.find(({ settled }) => settled)?.settled;
+  }
+}
+
+function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values {
+  const values = store.values ?? (withoutStore > 0 ? sharedValues(store, clock) : undefined);
+  if (values) return values;
+  throw mustBe('store', 'one with values, which idempotency() needs', store, 'SPW_STORE_INVALID');
 }

@@ -199,9 +199,12 @@ export class Gate<Raw> {
     );
   }
 
-  /** Turns on the warning about a guard that receives no requests. Call it for guards that apps mount themselves. */
+  /**
+   * Turns on the warning about a guard that receives no requests. Call it for guards that apps mount themselves, and
+   * not if the framework runs the guard for every route.
+   */
   expectRequests(): this {
-    this.guard.expectRequests();
+    this.guard.parts.presence.expect();
     return this;
   }
 

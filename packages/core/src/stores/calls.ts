@@ -31,7 +31,7 @@ export class Calls implements ProbeSender {
   readonly sync: boolean;
   readonly timeoutUs: number;
   private readonly store: Store;
-  private readonly breaker: CircuitBreaker | undefined;
+  readonly breaker: CircuitBreaker | undefined;
   private readonly observer: CallObserver | undefined;
 
   /** @param store must reject calls that time out, see `withDeadline` */

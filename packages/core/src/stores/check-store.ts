@@ -6,6 +6,7 @@ import { SpillwayError, show } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
 import type { Store } from '../contract/store.js';
 import type { LinkedStore } from '../contract/store-link.js';
+import { checkObservers, type Observed } from '../observe/check-observers.js';
 import { checkValidate } from '../observe/notices.js';
 
 /** @throws SpillwayError `SPW_STORE_INVALID` unless it has passed through `remoteStore` or is a memory store */
@@ -40,6 +41,7 @@ export function checkClientOptions(options: ClientOptions): void {
   checkFlag('denialCache', options.denialCache);
   if (options.logger !== false) checkHas('logger', 'warn', options.logger);
   checkValidate(options.validate);
+  checkObservers(options);
   for (const method of ['settingsOf', 'overrideOf']) checkHas('control', method, options.control);
 }
 
@@ -54,7 +56,7 @@ function checkClocks(store: Store & { readonly clock?: Partial<Clock> }, clock: 
   );
 }
 
-interface ClientOptions {
+interface ClientOptions extends Observed {
   readonly store?: Store | undefined;
   readonly clock?: unknown;
   readonly denialCache?: boolean | undefined;

@@ -9,7 +9,7 @@ import type { Op, Step, Store, SyncStore } from '../contract/store.js';
 import type { AskOptions } from '../contract/store-link.js';
 import { forgivingMemory } from '../memory/memory-store.js';
 import type { Calls } from './calls.js';
-import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
+import { domainOf } from './circuit-breaker.js';
 import {
   anyRejects,
   askParts,
@@ -29,13 +29,11 @@ export class Fallback {
   private readonly calls: Calls;
   private readonly counters: FallbackCounters;
   private readonly store: Store | undefined;
-  private readonly breaker: CircuitBreaker | undefined;
 
-  constructor(calls: Calls, counters: FallbackCounters, store?: Store, breaker?: CircuitBreaker) {
+  constructor(calls: Calls, counters: FallbackCounters, store?: Store) {
     this.calls = calls;
     this.counters = counters;
     this.store = store;
-    this.breaker = breaker;
   }
 
   /** Calls `then` with an answer for every step, even if the store fails. */
@@ -48,7 +46,7 @@ export class Fallback {
     this.counters.notePermits(steps);
     const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
-    const barred = this.breaker?.bar(steps, options);
+    const barred = this.calls.breaker?.bar(steps, options);
     if (!barred) return this.call(steps, then, options);
     const inTime = this.inTime(steps, options);
     return Promise.resolve(barred).then((error) =>
@@ -96,7 +94,8 @@ export class Fallback {
     options: AskOptions | undefined,
   ): Promise<readonly Answer[]> {
     const inTime = options?.background ? options : this.inTime(steps, options);
-    const barred = await Promise.all(parts.map((part) => this.breaker?.bar(part.steps, options)));
+    const { calls } = this;
+    const barred = await Promise.all(parts.map((part) => calls.breaker?.bar(part.steps, options)));
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
     const answerOf = (own: readonly Step[], error: unknown) =>
@@ -105,7 +104,7 @@ export class Fallback {
     const askPart = (own: readonly Step[], name: string, always: boolean) => {
       const error = errors.get(name);
       if (error) throw error;
-      return this.calls.callStore(own, (answers) => answers, always ? undefined : inTime);
+      return calls.callStore(own, (answers) => answers, always ? undefined : inTime);
     };
     const answersOfDown: Answer[] = [];
     let rejected = false;

@@ -135,7 +135,7 @@ function answering(store: Store, state: RemoteState, user: StoreUser): Fallback 
   }
   const observer = observers?.wantsStoreCalls ? observers : undefined;
   const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
-  return new Fallback(calls, state.counters, store, breaker);
+  return new Fallback(calls, state.counters, store);
 }
 
 function learnt(

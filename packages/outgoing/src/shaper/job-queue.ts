@@ -293,11 +293,7 @@ export class JobQueue {
   }
 
   /** Whether no job may start on the slot any more, because it lies in a pause or was missed. */
-  isVoid(slot: Slot): boolean {
-    return this.isVoidAt(slot, this.slots.nowUs());
-  }
-
-  private isVoidAt(slot: Slot, nowUs: number): boolean {
+  isVoid(slot: Slot, nowUs: number = this.slots.nowUs()): boolean {
     return this.pause.isPaused(slot) || this.isMissed(slot, nowUs);
   }
 
@@ -328,7 +324,7 @@ export class JobQueue {
 
   private dropVoidSlots(nowUs: number): void {
     const { schedule } = this;
-    while (schedule.firstSlot && this.isVoidAt(schedule.firstSlot, nowUs)) {
+    while (schedule.firstSlot && this.isVoid(schedule.firstSlot, nowUs)) {
       schedule.dropSlot(schedule.firstSlot);
     }
     // No store grants slots this far ahead, so its clock or this process's clock was set back.
@@ -355,7 +351,7 @@ export class JobQueue {
   private startDue(nowUs: number): void {
     const { schedule } = this;
     for (let slot = schedule.firstSlot; slot; slot = schedule.firstSlot) {
-      const isVoid = this.isVoidAt(slot, nowUs);
+      const isVoid = this.isVoid(slot, nowUs);
       if (!isVoid && this.startUs(slot) > nowUs) return;
       if (!isVoid && schedule.length > 0 && !this.isChecked(slot)) return;
       const job = isVoid ? undefined : schedule.startJob(slot);
@@ -413,7 +409,8 @@ export class JobQueue {
     const startUs = this.startUs(slot);
     // The check for a later slot is made as late as possible, because it then covers more of the starts after it.
     const isFirst = slot === this.schedule.firstSlot;
-    return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
+    const { checkTime } = this.slots;
+    return isFirst ? checkTime.checkUs(startUs) : checkTime.latestUs(startUs);
   }
 
   private checkDue(nowUs: number): void {
@@ -421,7 +418,7 @@ export class JobQueue {
     if (!slot || this.checkUs(slot) > nowUs) return;
     this.isChecking = true;
     const startUs = this.startUs(slot);
-    const coveredUs = nowUs + startUs - this.pause.checkUs(startUs);
+    const coveredUs = nowUs + startUs - this.slots.checkTime.checkUs(startUs);
     void this.slots.peek(this.key, (answer) => {
       this.isChecking = false;
       if (!answer.pausedUntil) this.pause.passCheck(coveredUs);

@@ -1,5 +1,5 @@
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
-import { checkHas } from '@spillway/core/direct';
+import { checkHas, getOrMake } from '@spillway/core/direct';
 import type { HostSignal, RunningJob, ScheduleOptions, WaitOptions } from './contract.js';
 import type { Cost } from './paces.js';
 
@@ -137,16 +137,14 @@ interface SharedListener {
 const bySignal = new WeakMap<Signal, SharedListener>();
 
 function addAbortListener(signal: Signal, callback: () => void): void {
-  let shared = bySignal.get(signal);
-  if (!shared) {
+  const shared = getOrMake(bySignal, signal, () => {
     const callbacks = new Set<() => void>();
     const listener = () => {
       for (const one of [...callbacks]) one();
     };
-    shared = { callbacks, listener };
-    bySignal.set(signal, shared);
     signal.addEventListener('abort', listener);
-  }
+    return { callbacks, listener };
+  });
   shared.callbacks.add(callback);
 }
 

@@ -1,4 +1,3 @@
-import type { PauseCheckTime } from './pause-check-time.js';
 import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 
 /** How long to wait after a failure before sending a pause to the store again. */
@@ -24,12 +23,10 @@ export class KeyPause {
   private pendingCalls = 0;
   private readonly key: string;
   private readonly slots: SlotClient;
-  private readonly checkTime: PauseCheckTime;
 
   constructor(key: string, slots: SlotClient) {
     this.key = key;
     this.slots = slots;
-    this.checkTime = slots.checkTime;
   }
 
   learnPause({ askedUs, receivedUs, failure, pausedUntil }: SlotAnswer): void {
@@ -56,20 +53,12 @@ export class KeyPause {
     return this.ownUs;
   }
 
-  checkUs(startUs: number): number {
-    return this.checkTime.checkUs(startUs);
-  }
-
-  latestCheckUs(startUs: number): number {
-    return this.checkTime.latestUs(startUs);
-  }
-
   passCheck(startUs: number): void {
     this.checkedUs = Math.max(this.checkedUs, startUs);
   }
 
   isChecked(startUs: number): boolean {
-    return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;
+    return startUs <= this.checkedUs || this.slots.checkTime.checkUs(startUs) <= this.askedUs;
   }
 
   /** Whether the latency of the store explains a delay this long. If not, this process was stalled. */

@@ -3,7 +3,7 @@
 import type { Duration, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { liveNumbers } from '@spillway/core/control';
-import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spillway/core/direct';
+import { type DirectClient, getOrMake, isThenable, type LiveNumbers } from '@spillway/core/direct';
 import type { Rule, StoreErrorPolicy } from '@spillway/core/store';
 import type { ShaperPlan } from './shaper-options.js';
 
@@ -77,12 +77,7 @@ export class LiveRule<R extends Rule> {
 
   private withLimits(limits: LiveLimits | undefined): RuleInForce<R> {
     if (limits === undefined) return this.declared;
-    let found = this.live.get(limits);
-    if (!found) {
-      found = this.changedRule(this.numbers, limits);
-      this.live.set(limits, found);
-    }
-    return found;
+    return getOrMake(this.live, limits, () => this.changedRule(this.numbers, limits));
   }
 
   /**
@@ -97,7 +92,6 @@ export class LiveRule<R extends Rule> {
       const given: unknown = of(key) ?? undefined;
       if (given === undefined) return undefined;
       if (typeof given !== 'object' || isThenable(given)) {
-        disregard(given);
         throw mustBe('plan', 'a function that returns an object or undefined', given);
       }
       const plan = pick(given as ShaperPlan);
@@ -106,12 +100,11 @@ export class LiveRule<R extends Rule> {
       const numbers = { limit, window, burst: plan.burst ?? this.numbers.burst };
       // JSON, because a template would not distinguish the text '10' from the number 10.
       const id = JSON.stringify([limit, window, numbers.burst]);
-      let inForce = this.planned.get(id);
-      if (!inForce) {
-        inForce = this.withPolicy(this.make(numbers));
+      const inForce = getOrMake(this.planned, id, () => {
+        const made = this.withPolicy(this.make(numbers));
         if (this.planned.size >= MAX_PLANS) this.planned.clear();
-        this.planned.set(id, inForce);
-      }
+        return made;
+      });
       return { numbers, inForce };
     } catch (error) {
       this.reportFault('plan', error);

@@ -1,4 +1,5 @@
 import type { Clock } from '@spillway/core';
+import { getOrMake } from '@spillway/core/direct';
 import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
 import { JobQueue, type JobQueueHost } from './job-queue.js';
@@ -34,12 +35,7 @@ export class Queues {
   }
 
   getOrCreate(key: string): JobQueue {
-    let queue = this.byKey.get(key);
-    if (!queue) {
-      queue = new JobQueue(key, this.host);
-      this.byKey.set(key, queue);
-    }
-    return queue;
+    return getOrMake(this.byKey, key, () => new JobQueue(key, this.host));
   }
 
   update(queue: JobQueue, keepsAlive: boolean): void {

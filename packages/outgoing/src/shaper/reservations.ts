@@ -12,12 +12,13 @@ import { type Slot, type SlotAnswer, type SlotClient, slotOf, startUsOf } from '
 type Reserved = Reservation | Unreserved;
 
 export class Reservations {
+  /** The shaper takes no more jobs and reservations. */
+  isClosed = false;
   private readonly slots: SlotClient;
   private readonly queues: Queues;
   private readonly paces: Paces;
   private readonly reporter: DecisionReporter;
   private readonly wallTime: WallTime;
-  private isClosed = false;
   /** A field, because all reservations share this closure. */
   private readonly onTaken = (answer: SlotAnswer): Reserved => this.handle(answer);
 
@@ -33,10 +34,6 @@ export class Reservations {
     this.paces = paces;
     this.reporter = reporter;
     this.wallTime = wallTime;
-  }
-
-  stopReserving(): void {
-    this.isClosed = true;
   }
 
   reserve(key: string, cost: Cost): Eventually<Reserved> {

@@ -14,7 +14,6 @@ import {
   checkClientOptions,
   checkLimit,
   checkName,
-  checkObservers,
   integerBetween,
   nameOf,
   oneOf,
@@ -273,7 +272,6 @@ function checkSettings(settings: ShaperSettings): void {
   const first = ['its first argument', SHAPER_OPTIONS] as const;
   checkOptions(settings, 'the second argument of createShaper()', SHAPER_SETTINGS, first);
   checkClientOptions(settings);
-  checkObservers(settings);
   const { store, onStoreError, localShare } = settings;
   oneOf('onStoreError', onStoreError, ['local', 'deny']);
   const mayFail = store !== undefined && !store.sync && onStoreError !== 'deny';

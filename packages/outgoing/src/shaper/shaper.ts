@@ -132,7 +132,6 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private readonly turns = new Turns();
   private readonly stopListening: () => void;
   private jobCount = 0;
-  private isDraining = false;
   private stopping: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
@@ -253,7 +252,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const cost = this.paces.cost(options.cost, key);
     const { priority, signal } = readJobOptions(options as ScheduleOptions<string>);
     if (signal?.aborted) throw signal.reason;
-    if (this.isDraining) throw closed(this.name);
+    if (this.reservations.isClosed) throw closed(this.name);
     const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
       this.reporter.reportRejection(key, cost, 'blocked', blockedMs);
@@ -341,7 +340,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   async drain(timeout: Duration): Promise<Drained> {
     const us = durationBetween('timeout', timeout, '0ms', '24h');
-    this.stopAccepting();
+    this.reservations.isClosed = true;
     await within(us / 1_000, this.jobs.idle());
     const { waiting: rejected, running } = this.jobs;
     await this.stop();
@@ -407,18 +406,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.turns.after(call());
   }
 
-  private stopAccepting(): void {
-    this.isDraining = true;
-    this.reservations.stopReserving();
-  }
-
   private stop(): Promise<void> {
     this.stopping ??= this.cancelAll();
     return this.stopping;
   }
 
   private async cancelAll(): Promise<void> {
-    this.stopAccepting();
+    this.reservations.isClosed = true;
     this.jobs.rejectWaiting(() => closed(this.name));
     const { queues, slots } = this;
     // Repeated, because pending calls can still bring slots.

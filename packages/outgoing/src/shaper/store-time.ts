@@ -1,7 +1,7 @@
 /** Converts instants of the store's clock into instants of this process's clock. */
 
 import type { Step, Store } from '@spillway/core';
-import { domainOf } from '@spillway/core/direct';
+import { domainOf, getOrMake } from '@spillway/core/direct';
 
 /** Clocks drift and are adjusted, so an answer is used for only 10 to 20 s, or longer if answers are rare. */
 const MEMORY_US = 10_000_000;
@@ -67,12 +67,9 @@ export class StoreTimes {
   timeFor(step: Step): StoreTime {
     const { store, byDomain } = this;
     const domain = domainOf(store, step);
-    let time = byDomain.get(domain);
-    if (!time) {
+    return getOrMake(byDomain, domain, () => {
       if (byDomain.size >= MAX_DOMAINS) byDomain.clear();
-      time = new StoreTime(store.sync);
-      byDomain.set(domain, time);
-    }
-    return time;
+      return new StoreTime(store.sync);
+    });
   }
 }

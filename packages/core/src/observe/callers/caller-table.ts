@@ -38,7 +38,7 @@ export class CallerTable {
     }
   }
 
-  /** How many of the next requests are outside the sample. */
+  /** How many of the next requests are outside the sample: they need only be added to the total. */
   get toSkip(): number {
     return Math.max(0, this.nextCounted - this.total - 1);
   }

@@ -21,7 +21,7 @@ interface Aged {
 }
 
 export class CallerWindows {
-  private current: CallerTable;
+  current: CallerTable;
   private readonly random: () => number;
   private slices: Aged[] = [];
   private minutes: Aged[] = [];
@@ -30,19 +30,6 @@ export class CallerWindows {
   constructor(random: () => number) {
     this.random = random;
     this.current = new CallerTable(random);
-  }
-
-  add(key: string | undefined): void {
-    this.current.add(key);
-  }
-
-  skip(requests: number): void {
-    this.current.total += requests;
-  }
-
-  /** How many of the next requests may be passed to {@link skip}, because their keys are outside the sample. */
-  get toSkip(): number {
-    return this.current.toSkip;
   }
 
   turn(ended: number, current: number): boolean {

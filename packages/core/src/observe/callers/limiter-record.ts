@@ -26,13 +26,13 @@ export class LimiterRecord {
   add({ outcome, allowed }: Decision, key: string | undefined): void {
     this.settle();
     this.counts[outcome] += 1;
-    if (outcome === 'would-deny') this.wouldReject.add(key);
-    else if (!allowed && outcome !== 'replayed') this.rejected.add(key);
+    if (outcome === 'would-deny') this.wouldReject.current.add(key);
+    else if (!allowed && outcome !== 'replayed') this.rejected.current.add(key);
     this.planSkips();
   }
 
   private planSkips(): void {
-    this.toSkip = this.rejected.toSkip;
+    this.toSkip = this.rejected.current.toSkip;
     this.skipping = this.toSkip;
   }
 
@@ -40,7 +40,7 @@ export class LimiterRecord {
   private settle(): void {
     const skipped = this.skipping - this.toSkip;
     this.counts.denied += skipped;
-    this.rejected.skip(skipped);
+    this.rejected.current.total += skipped;
     this.skipping = this.toSkip;
   }
 

@@ -146,9 +146,8 @@ interface Seen {
 
 function verdictFrom(read: unknown): Verdict | undefined {
   if (read === undefined || read === null) return undefined;
-  // A promise is not a verdict. But if it rejects, the rejection must not end the process.
-  disregard(read);
   const given = read as Verdict;
+  // `mustBe` handles the rejection of a promise, which is not a verdict.
   if (typeof given.allowed !== 'boolean') throw mustBe('allowed of a verdict', 'a boolean', read);
   const facts = FACTS.filter(([name, type]) => typeof given[name] === type);
   return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
