@@ -112,9 +112,9 @@ async function dispatchInSlot(
   const key: unknown = request ? (keyOf(request) ?? host) : host;
   checkKey(key);
   const job = { signal } as ScheduleOptions;
-  await pauses.runInSlot(key, host, job, () => {
+  const send = (): Promise<void> => {
     const startMs = pauses.nowMs();
-    return new Promise<void>((resolve) => {
+    return new Promise((resolve) => {
       dispatch(call, {
         onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
         onRequestUpgrade: (controller, status, headers, socket) => {
@@ -138,7 +138,8 @@ async function dispatchInSlot(
         },
       });
     });
-  });
+  };
+  await pauses.runCall((schedule) => pauses.runInSlot(schedule, key, host, job, send));
 }
 
 /** Converts headers from any form that undici accepts: a record, pairs, or a flat list of names and values. */

@@ -95,7 +95,7 @@ export function readFetchOptions<Pace extends string>(
   options: PacedFetchOptions,
 ): PacedFetchConfig {
   if (shaper === undefined) throw mustBe('shaper', 'what createShaper returns', shaper);
-  for (const method of ['schedule', 'pause', 'pauseOf', 'paceOf', 'waitOf', 'queueLength'])
+  for (const method of ['runTask', 'pause', 'pauseOf', 'paceOf', 'waitOf', 'queueLength'])
     checkHas('shaper', method, shaper);
   checkOptions(options, 'pacedFetch()', NAMES);
   for (const name of ['key', 'retryable', 'fetch', 'onPause', 'onFault'] as const) {

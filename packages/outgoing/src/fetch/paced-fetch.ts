@@ -50,7 +50,9 @@ export function pacedFetch<Pace extends string = never>(
   const paced = async (input: unknown, init?: WebInit): Promise<WebResponse> => {
     const call = readCall(input, init);
     if (call.host === '') return fetchNow(call, config);
-    return new PacedCall(config, call).fetchWithRetries();
+    return config.pauses.runCall((schedule) =>
+      new PacedCall(config, call, schedule).fetchWithRetries(),
+    );
   };
   return paced as PacedFetch<Pace>;
 }
@@ -61,11 +63,13 @@ class PacedCall {
   private readonly config: PacedFetchConfig;
   private call: Call;
   private key: string;
+  private readonly schedule: Shaper['schedule'];
   private redirectCount = 0;
 
-  constructor(config: PacedFetchConfig, call: Call) {
+  constructor(config: PacedFetchConfig, call: Call, schedule: Shaper['schedule']) {
     this.config = config;
     this.call = call;
+    this.schedule = schedule;
     this.key = keyOf(call, config);
   }
 
@@ -115,10 +119,10 @@ class PacedCall {
   }
 
   private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
-    const { call, key, config } = this;
+    const { call, key, schedule, config } = this;
     const job = { ...call.pace, signal: call.signal } as ScheduleOptions;
     try {
-      return await config.pauses.runInSlot(key, call.host, job, () => this.start(last));
+      return await config.pauses.runInSlot(schedule, key, call.host, job, () => this.start(last));
     } catch (error) {
       if (last === undefined) throw error;
       if (isSpillwayError(error) && !call.signal?.aborted) return undefined;

@@ -39,7 +39,7 @@ interface PausesOptions {
 
 type AnyShaper = Pick<
   Shaper,
-  'name' | 'paceOf' | 'queueLength' | 'waitOf' | 'pauseOf' | 'pause' | 'schedule'
+  'name' | 'paceOf' | 'queueLength' | 'waitOf' | 'pauseOf' | 'pause' | 'runTask'
 >;
 
 interface KeyState {
@@ -113,8 +113,14 @@ export class Pauses {
     }
   }
 
+  /** Runs a call that may need several slots. A shaper that drains lets it finish. */
+  runCall<Value>(run: (schedule: Shaper['schedule']) => Promise<Value>): Promise<Value> {
+    return this.shaper.runTask(run);
+  }
+
   /** Runs `work` in a slot of the key, once neither the key nor the host is paused. Rejects as `schedule` does. */
   async runInSlot<Value>(
+    schedule: Shaper['schedule'],
     key: string,
     host: string,
     job: ScheduleOptions,
@@ -130,7 +136,7 @@ export class Pauses {
     };
     for (;;) {
       if (key !== host) void this.hostPauses.refresh(host);
-      const result = await this.shaper.schedule(key, start, job);
+      const result = await schedule(key, start, job);
       if (result !== 'host-paused') return result;
     }
   }

@@ -154,6 +154,12 @@ export interface Shaper<Pace extends string = never> {
     options?: ScheduleOptions<Pace>,
   ): Promise<T>;
   /**
+   * Runs a task that schedules jobs one after the other, such as a call and its retries. {@link onIdle}, {@link drain}
+   * and {@link close} wait until the task has ended. While the shaper drains, it still accepts jobs that the task
+   * schedules with the given function, if the task began before.
+   */
+  runTask<T>(run: (schedule: Shaper<Pace>['schedule']) => Promise<T>): Promise<T>;
+  /**
    * How long a job of one unit and this priority would wait if it came now, in milliseconds. The result includes
    * pauses, but no blocks by an operator, and not the wait for a permit, which is unknown. Infinity if the store does
    * not answer and there is no fallback. Takes no slot.

@@ -25,6 +25,10 @@ export class Jobs {
     void this.all.track(job.ready.then(() => job.ended));
   }
 
+  addTask<T>(task: Promise<T>): Promise<T> {
+    return this.all.track(task) as Promise<T>;
+  }
+
   /** Counts the job as running until its work has ended, even if it is aborted before. */
   start(job: Job): void {
     this.waitingJobs.delete(job);

@@ -242,17 +242,28 @@ class KeyedShaper implements Shaper, JobQueueHost {
     work: (signal: HostSignal, job: RunningJob) => T | PromiseLike<T>,
     options?: AnyOptions,
   ): Promise<T> {
-    return this.turns.after(this.runJob(key, work, options));
+    return this.turns.after(this.runJob(!this.reservations.isClosed, key, work, options));
   }
 
-  private async runJob<T>(key: string, work: Work, options: AnyOptions = {}): Promise<T> {
+  async runTask<T>(run: (schedule: Shaper['schedule']) => Promise<T>): Promise<T> {
+    checkCallback('run', run);
+    const isAccepted = !this.reservations.isClosed;
+    return this.jobs.addTask(run((...args) => this.turns.after(this.runJob(isAccepted, ...args))));
+  }
+
+  private async runJob<T>(
+    isAccepted: boolean,
+    key: string,
+    work: Work,
+    options: AnyOptions = {},
+  ): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
     checkJobOptions(options as ScheduleOptions<string>);
     const cost = this.paces.cost(options.cost, key);
     const { priority, signal } = readJobOptions(options as ScheduleOptions<string>);
     if (signal?.aborted) throw signal.reason;
-    if (this.reservations.isClosed) throw closed(this.name);
+    if (!isAccepted || this.stopping) throw closed(this.name);
     const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
       this.reporter.reportRejection(key, cost, 'blocked', blockedMs);

@@ -76,6 +76,10 @@ export class FakeShaper implements Shaper {
     return work(signal ?? new AbortController().signal, { settle: () => undefined });
   }
 
+  runTask<T>(run: (schedule: Shaper['schedule']) => Promise<T>): Promise<T> {
+    return run((...args) => this.schedule(...args));
+  }
+
   async waitOf(key: string): Promise<number> {
     await this.store();
     const { nextMs, pausedUntilMs } = this.of(key);

@@ -154,7 +154,7 @@ describe('options', () => {
     expect((error as Error).message).toMatch(new RegExp(`^${name} must be`));
   });
 
-  it.each([[undefined], [null], ['shaper'], [{}], [{ schedule: () => undefined }]])(
+  it.each([[undefined], [null], ['shaper'], [{}], [{ runTask: () => undefined }]])(
     'the shaper cannot be %j',
     (value) => {
       const error = thrownBy(() => pacedFetch(value as unknown as FakeShaper));

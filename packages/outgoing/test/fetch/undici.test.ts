@@ -105,16 +105,12 @@ it('each try of a retry, and each hop of a redirect, waits for a slot', async ()
     else if (asked.length === 2) response.writeHead(503, { 'retry-after-ms': '1' }).end();
     else response.end('at last');
   });
-  const shaper = createShaper({ limit: 1_000, window: '1s' });
   let jobs = 0;
-  const counting = Object.assign(Object.create(shaper) as Shaper, {
-    schedule: (...args: Parameters<Shaper['schedule']>) => {
-      jobs += 1;
-      return shaper.schedule(...args);
-    },
-    pause: async () => undefined,
-  });
-  const { agent, paced } = agentFor(counting);
+  const onDecision = () => {
+    jobs += 1;
+  };
+  const shaper = createShaper({ limit: 1_000, window: '1s' }, { onDecision });
+  const { agent, paced } = agentFor(shaper);
   const retry = interceptors.retry({ minTimeout: 1, maxTimeout: 1 });
   const dispatcher = agent.compose(paced, retry, interceptors.redirect({ maxRedirections: 2 }));
   const response = await request(url, { dispatcher });
