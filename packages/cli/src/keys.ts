@@ -76,6 +76,11 @@ export function keyFrom(
     if (ipv6Prefix !== undefined) warnOfAddress(key); // only in commands that take addresses
     return key.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + key : key;
   }
+  if (ipv6Prefix !== undefined && !/^\d+$/.test(ipv6Prefix)) {
+    throw new UsageError(
+      `--ipv6-prefix must be a whole number of bits from 32 to 128, got ${ipv6Prefix}`,
+    );
+  }
   const canonical = canonicalAddress(address, Number(ipv6Prefix));
   if (canonical === undefined) {
     throw new UsageError(`--address must be an IP address, got ${JSON.stringify(address)}`);

@@ -24,7 +24,8 @@ function jsonOf(value: unknown): string {
 }
 
 export function printError(error: unknown, json: boolean): void {
-  const text = error instanceof Error ? error.message : String(error);
+  // The message of an error that a policy throws may be no string.
+  const text = String(error instanceof Error ? error.message : error);
   // Commander's messages begin with `error: `, which JSON doesn't need.
   const message = error instanceof CommanderError ? text.replace(/^error: /, '') : text;
   const help = isSpillwayError(error) ? error.help : undefined;

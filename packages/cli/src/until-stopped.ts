@@ -3,7 +3,8 @@ import { type CommonOptions, type Connection, connected } from './connection.js'
 import { printError } from './output.js';
 
 /**
- * Connects, and calls `look` at intervals until Ctrl-C. Of several failures in a row, only the first is printed.
+ * Connects, and calls `look` at intervals until Ctrl-C, which ends the command even if Redis hangs. Of several failures
+ * in a row, only the first is printed.
  *
  * @param begin returns `look`; its failure ends the command
  */
@@ -16,28 +17,22 @@ export function untilStopped(
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort());
   }
-  return connected({ ...options, reconnects: true }, async (connection) => {
-    const look = await begin(connection);
-    let isAway = false;
-    for (;;) {
-      await delay(everyMs, undefined, stop).catch(() => undefined);
-      if (stop.signal.aborted) return;
-      try {
-        await unlessStopped(look(), stop.signal);
-        isAway = false;
-      } catch (error) {
-        if (!isAway) printError(error, options.json === true);
-        isAway = true;
-      }
-    }
-  });
-}
-
-/** Settles as the promise does, or when the command is stopped, because Redis may hang. */
-function unlessStopped(promise: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = () => resolve();
-    signal.addEventListener('abort', stop);
-    void promise.then(resolve, reject).then(() => signal.removeEventListener('abort', stop));
+    stop.signal.addEventListener('abort', () => resolve());
+    connected({ ...options, reconnects: true }, async (connection) => {
+      const look = await begin(connection);
+      let isAway = false;
+      for (;;) {
+        await delay(everyMs, undefined, stop).catch(() => undefined);
+        if (stop.signal.aborted) return;
+        try {
+          await look();
+          isAway = false;
+        } catch (error) {
+          if (!isAway) printError(error, options.json === true);
+          isAway = true;
+        }
+      }
+    }).then(resolve, reject);
   });
 }

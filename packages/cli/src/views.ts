@@ -1,4 +1,5 @@
 import type { Change, Override } from '@spillway/core';
+import { MAX_CHANGES } from '@spillway/core/control';
 import type { Follower, KnownLimiter, RedisControl } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
 import { followersOf } from './followers.js';
@@ -16,8 +17,11 @@ export function status(
   limiter: string | undefined,
   options: CommonOptions & { readonly changes: string },
 ): Promise<void> {
-  if (!/^\d{1,4}$/.test(options.changes)) {
-    throw new UsageError(`--changes must be a number up to 1000, got ${options.changes}`);
+  if (!/^\d+$/.test(options.changes) || Number(options.changes) > MAX_CHANGES) {
+    const most = MAX_CHANGES.toLocaleString('en-US');
+    throw new UsageError(
+      `--changes must be a whole number from 0 to ${most}, got ${options.changes}`,
+    );
   }
   return connected(options, async ({ control, prefix }) => {
     const known = await announced(control);

@@ -8,10 +8,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { because, commandOnRedis, PASSWORD } from './command.js';
 
 /** Accepts data, and never answers. */
-async function blackHole(): Promise<string> {
+async function blackHole(onSocket = (): void => {}): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
+    onSocket();
     socket.on('error', () => {});
     socket.resume();
   }).listen(0, '127.0.0.1');
@@ -74,7 +75,7 @@ describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1
 
   it.each([
     ['frozen', frozen],
-    ['a black hole', blackHole],
+    ['a black hole', () => blackHole()],
   ])('when Redis is %s, and says what may not have been done', async (_, open) => {
     const url = await open();
     const [set, reset, status, watch] = await Promise.all([
@@ -133,5 +134,18 @@ describe.skipIf(redisProgram === null)('spillway watch', () => {
       expect(await gone).toEqual([0, null]);
     });
     expect(waitedMs).toBeLessThan(3_000);
+  });
+
+  it.each(['watch', 'top'])('ends at Ctrl-C before Redis has answered at all: %s', async (name) => {
+    let called = (): void => {};
+    const call = new Promise<void>((resolve) => {
+      called = resolve;
+    });
+    const child = start([name], { REDIS_URL: await blackHole(called) });
+    const gone = once(child, 'close');
+    await call;
+    child.kill('SIGINT');
+    // If it waited for its connection, it would end with 1.
+    expect(await gone).toEqual([0, null]);
   });
 });

@@ -101,6 +101,21 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         ['clear', 'api', '--key', 'a', '--only', 'mode', ...because],
         /ruling, limits/,
       ],
+      [
+        'the number of changes is no whole number',
+        ['status', '--changes', '1.5'],
+        /--changes must be a whole number from 0 to 1,000, got 1\.5/,
+      ],
+      [
+        'more changes are asked for than are kept',
+        ['status', '--changes', '1001'],
+        /from 0 to 1,000, got 1001/,
+      ],
+      [
+        'a prefix of addresses is no number',
+        ['reset', 'api', '--address', '::1', '--ipv6-prefix', 'x'],
+        /--ipv6-prefix must be a whole number of bits from 32 to 128, got x/,
+      ],
       ['a share is above 1', ['share', 'api', '150%', ...because], /from 0 to 1/],
       [
         'no key is given',

@@ -53,16 +53,24 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
   });
 
-  it.skipIf(!existsSync('/dev/full'))('fails if the disk is full', async () => {
-    const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;
-    const child = spawn(process.execPath, [COMMAND, '--help'], { stdio: [...stdio] });
-    let err = '';
-    child.stderr?.on('data', (text) => {
-      err += text;
+  describe.skipIf(!existsSync('/dev/full'))('if the disk is full', () => {
+    it.each([
+      { args: ['--help'], code: 1, says: /^error: ENOSPC.*\n$/ },
+      { args: ['hash', 'ada', '--json'], code: 1, says: /^\{"error":\{.*ENOSPC.*\}\}\n$/ },
+      { args: ['nonsense'], code: 2, says: /^error: unknown command 'nonsense'\n.*\n$/ },
+    ])('says so after $args, unless it printed nothing', async ({ args, code, says }) => {
+      const env = { ...process.env, SPILLWAY_LOG_SECRET: 'a secret of the log' };
+      const child = spawn(process.execPath, [COMMAND, ...args], {
+        env,
+        stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
+      });
+      let err = '';
+      child.stderr?.on('data', (text) => {
+        err += text;
+      });
+      const [ended] = await once(child, 'close');
+      expect({ code: ended, err }).toEqual({ code, err: expect.stringMatching(says) });
     });
-    const [code] = await once(child, 'close');
-    expect(code).toBe(1);
-    expect(err).toContain('ENOSPC');
   });
 
   it('has its exit code also when nobody reads its errors', async () => {

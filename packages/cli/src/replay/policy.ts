@@ -21,7 +21,8 @@ export async function loadPolicy(path: string): Promise<Policy> {
   try {
     exported = ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
   } catch (error) {
-    const text = error instanceof Error ? error.message : inspect(error);
+    const thrown: unknown = error instanceof Error ? error.message : error;
+    const text = typeof thrown === 'string' ? thrown : inspect(thrown);
     const why = text.replace(/\nRequire stack:.*$/s, ''); // a CommonJS module adds the files that required it
     const [, missing] =
       /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^@~#./':\\][^/':\\]*)[/']/.exec(text) ?? [];

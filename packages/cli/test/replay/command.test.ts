@@ -108,6 +108,11 @@ describe('spillway replay', () => {
       "Cannot find module '@spillway/none/inner'. In its folder, run: npm install @spillway/none\n",
     ],
     ['a policy that throws', [log, '--policy', thrown], 'REDIS_URL is missing'],
+    [
+      'a policy that throws an error whose message is no text',
+      [log, '--policy', file('odd.js', 'throw Object.assign(new Error(), { message: { a: 1 } })')],
+      'odd.js: { a: 1 }\n',
+    ],
     ['a policy without a default export', [log, '--policy', file('none.js', '')], 'must export'],
     ['what is no limiter', [log, '--policy', file('junk.js', 'export default {}')], 'rateLimit()'],
     ['no policy', [log], '--policy'],
@@ -130,6 +135,15 @@ describe('spillway replay', () => {
     expect(code).toBe(2);
     expect(err).toContain(sentence);
   });
+});
+
+it('prints what a guard throws, even if its message is no text', async () => {
+  const guard = `export default {
+    admit: true,
+    withOptions() { throw Object.assign(new Error(), { message: 42 }); },
+  }`;
+  const { code, err } = await spillway(log, '--policy', file('odd-guard.js', guard));
+  expect({ code, err }).toEqual({ code: 1, err: 'error: 42\n' });
 });
 
 it('prints the report although the page cannot be written', async () => {

@@ -126,7 +126,8 @@ class Link implements ControlLink {
       const override: KeyOverride | undefined = this.control.overrideOf(limiter, key);
       if (override === undefined || override === null) return undefined;
       const { verdict, endsInMs } = override;
-      if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return override;
+      const isKnown = verdict === 'allow' || verdict === 'block';
+      if (isKnown && typeof endsInMs === 'number' && endsInMs > 0) return override;
       checkAtOnce('overrideOf', override);
       throw new SpillwayError(
         'SPW_OPTION_INVALID',

@@ -1,10 +1,15 @@
 import { makeClaimsRule } from '../algorithms/claims.js';
+import { systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import type { ClaimsAnswer } from '../contract/rule.js';
-import type { Op, Step, Store } from '../contract/store.js';
+import type { ApplyOptions, Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
+import { withDeadline } from '../stores/calls.js';
 import { type Note, newOwner, noteIn } from './claim-note.js';
 import { type AnswerRecord, decodeRecord } from './stored-response.js';
+
+/** A store may never answer a call, for example on an ioredis client that does not resend lost calls. */
+const TIMEOUT_US = 5_000_000;
 
 export interface IdempotencyKeyName {
   /** The `name` of the `idempotency`. */
@@ -39,7 +44,7 @@ export interface IdempotencyKeyState {
  * Reads the state of an idempotency key, without changing it.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID` for an invalid scope, `SPW_KEY_INVALID` for an invalid key; any error of
- * the store
+ * the store, and `SPW_STORE_TIMEOUT` if it does not answer within 5 s
  * @example
  * ```ts run
  * import { memoryStore } from '@spillway/core';
@@ -58,7 +63,7 @@ export async function readIdempotencyKey(
   const { nowUs, state, owner, endsUs, note } = await askClaim(store, step);
   const isDone = state === 'done';
   const bytes = isDone
-    ? await store.values?.get({ limiter: step.limiter, key: step.key, id: owner })
+    ? await store.values?.get({ limiter: step.limiter, key: step.key, id: owner }, inTime())
     : undefined;
   return {
     state,
@@ -114,14 +119,18 @@ export async function dropIdempotencyKey(
   // Delete the response first: its name contains the owner, which is unknown once the claim is gone.
   if (size > 0) {
     const value = { limiter: step.limiter, key: step.key, id: owner };
-    await store.values?.set(value, new Uint8Array(0), 1_000);
+    await store.values?.set(value, new Uint8Array(0), 1_000, inTime());
   }
   await askClaim(store, step);
   return now;
 }
 
+function inTime(): ApplyOptions {
+  return { deadlineUs: systemClock.nowUs() + TIMEOUT_US };
+}
+
 async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
-  const [answer] = await store.apply([step]);
+  const [answer] = await withDeadline(store, TIMEOUT_US).apply([step]);
   if (answer?.failure) throw answer.failure;
   return answer as ClaimsAnswer;
 }

@@ -34,6 +34,7 @@ describe('a control that is broken', () => {
     ['rules what nobody knows', { overrideOf: () => ({ verdict: 'ban', endsInMs: 1 }) }],
     ['rules without an end', { overrideOf: () => ({ verdict: 'allow' }) }],
     ['rules for no time', { overrideOf: () => ({ verdict: 'allow', endsInMs: 0 }) }],
+    ['rules until a text', { overrideOf: () => ({ verdict: 'block', endsInMs: '1000' }) }],
     ['rules in text', { overrideOf: () => 'allow' }],
     ['throws of limits of keys', { limitsOf: throwing }],
     ['has limits of a key that are text', { limitsOf: () => 'much' }],

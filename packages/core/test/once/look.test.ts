@@ -1,8 +1,9 @@
 /** What operators see and delete of idempotency keys. */
 
-import { dropIdempotencyKey, readIdempotencyKey } from '@spillway/core/store';
+import { memoryStore } from '@spillway/core';
+import { dropIdempotencyKey, readIdempotencyKey, remoteStore } from '@spillway/core/store';
 import { until } from 'spillway-testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Handler, serve } from './set-up.js';
 
 const name = (key: string, scope = 'ada') => ({ limiter: 'once', scope, key });
@@ -113,6 +114,23 @@ describe('an idempotency key', () => {
       await expect(dropIdempotencyKey(memory, name(key))).rejects.toMatchObject(expected);
     },
   );
+
+  it.each([0, 1])('is not awaited forever, if a store leaves call %i open', async (silent) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const memory = memoryStore();
+    let calls = 0;
+    const store = remoteStore({
+      sync: false,
+      apply: (steps) => {
+        calls += 1;
+        return calls > silent ? new Promise(() => undefined) : Promise.resolve(memory.apply(steps));
+      },
+    });
+    const outcome = dropIdempotencyKey(store, name('k')).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(5_010);
+    expect(await outcome).toMatchObject({ code: 'SPW_STORE_TIMEOUT' });
+  });
 
   it('needs a caller', async () => {
     const { memory } = await serve();
