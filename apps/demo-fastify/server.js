@@ -73,7 +73,7 @@ process.once('SIGTERM', () => app.close().then(() => redis?.disconnect())); // r
 /** Checks for a closed socket: Fastify does not notice it while the response waits behind another one. */
 async function* lines(count, socket) {
   for (let line = 1; line <= count && !socket.destroyed; line += 1) {
-    await sleep(100);
     yield `${line}\n`;
+    await sleep(100);
   }
 }

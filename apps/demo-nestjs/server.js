@@ -101,8 +101,8 @@ process.once('SIGTERM', async () => {
 /** If the client disconnects, Nest destroys the stream, which ends this generator. */
 async function* lines(count) {
   for (let line = 1; line <= count; line += 1) {
-    await sleep(100);
     yield `${line}\n`;
+    await sleep(100);
   }
 }
 

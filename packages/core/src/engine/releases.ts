@@ -1,5 +1,6 @@
 import { RELEASE_TIMEOUT_US } from '../algorithms/upkeep/lost-releases.js';
-import { afterIdly, isLater } from '../base/host.js';
+import { isLater } from '../base/host.js';
+import { within } from '../base/within.js';
 import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';
@@ -13,9 +14,12 @@ export class Releases {
   /** Called first by {@link drain}, to resend settlements that did not reach the store. */
   onDrain: (() => void) | undefined;
   readonly client: StoreClient;
+  private readonly stopListening: () => void;
 
-  constructor(client: StoreClient) {
+  /** @param stopListening stops the calls of `catchUp`. The breaker, which outlives guards, keeps its listeners */
+  constructor(client: StoreClient, stopListening: () => void) {
     this.client = client;
+    this.stopListening = stopListening;
   }
 
   permitsOf({ rule }: Step): Upkeep<Step> {
@@ -53,12 +57,7 @@ export class Releases {
     const endUs = clock.nowUs() + CLOSE_US;
     this.onDrain?.();
     await this.permits?.close(endUs);
-    if (this.underWay.size === 0) return;
-    let cancel = (): void => undefined;
-    const late = new Promise<void>((resolve) => {
-      cancel = afterIdly((endUs - clock.nowUs()) / 1000, resolve);
-    });
-    await Promise.race([Promise.all(this.underWay), late]);
-    cancel();
+    await within((endUs - clock.nowUs()) / 1000, Promise.all(this.underWay));
+    this.stopListening();
   }
 }

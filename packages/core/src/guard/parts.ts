@@ -45,11 +45,12 @@ export function partsOf<Raw>(
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
   const stored = limiters.filter((limiter) => limiter.kind === 'stored');
   const all = [options as Observer, ...(options.observers ?? [])];
+  // After an outage, sends the releases that did not reach the store.
+  const outages: Observer = {
+    onBreaker: ({ state }) => state !== 'open' && releases.permits?.catchUp(),
+  };
   // The store keeps observers of its breaker, and with them the guard, so a guard that holds nothing has none.
-  if (stored.some(({ rule }) => !rule || rule.logic.upkeep)) {
-    // After an outage, sends the releases that did not reach the store.
-    all.push({ onBreaker: ({ state }) => state !== 'open' && releases.permits?.catchUp() });
-  }
+  if (stored.some(({ rule }) => !rule || rule.logic.upkeep)) all.push(outages);
   const observers = new Observers(all, faultLogFor(options, options.store));
   const context: StepContext = {
     onStoreError: options.onStoreError ?? 'local',
@@ -61,7 +62,7 @@ export function partsOf<Raw>(
   );
   const client = new StoreClient(options, observers, policies);
   const control = options.control && linkTo(options.control, client, context);
-  const releases = new Releases(client);
+  const releases = new Releases(client, () => observers.stopListening(outages));
   const [keeping, ...others] = stored.flatMap((limiter) => limiter.keeping ?? []);
   const timeoutMs = storeTimeoutOf(options) / 1000;
   for (const limiter of limiters) {
