@@ -36,9 +36,9 @@ describe.skipIf(redisProgram === null)(
     it('is killed under load, and started anew', async () => {
       const redis = await RedisServer.up();
       const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
-      await askUntil(url, 429, 5_000);
+      await askUntil(url, 429, 20_000);
       const during = load(url, { seconds: 3, rate: 500 });
-      await askUntil(url, 429, 1_000);
+      await askUntil(url, 429, 20_000);
       await redis.end('SIGKILL');
       await askUntil(url, 200, RECOVERY_MS, NEVER_REFUSED);
       await redis.start();
@@ -49,7 +49,7 @@ describe.skipIf(redisProgram === null)(
     it('freezes under load, and goes on', async () => {
       const redis = await RedisServer.up();
       const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
-      await askUntil(url, 429, 5_000);
+      await askUntil(url, 429, 20_000);
       const during = load(url, { seconds: 3, rate: 500 });
       redis.freeze();
       await askUntil(url, 200, RECOVERY_MS, NEVER_REFUSED);
@@ -67,7 +67,7 @@ describe.skipIf(redisProgram === null)(
       const redis = await RedisServer.up();
       const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
       const during = load(url, { seconds: 3, rate: 500 });
-      await askUntil(url, 429, 5_000);
+      await askUntil(url, 429, 20_000);
       await redis.end('SIGTERM');
       await redis.start();
       expect(await askUntil(url, 429, 5_000, NEVER_REFUSED)).toBeLessThan(RECOVERY_MS);
@@ -111,7 +111,7 @@ describe.skipIf(redisProgram === null)(
     it('forgets its scripts', async () => {
       const redis = await RedisServer.up();
       const { url } = await startDemo({ ...FEW, REDIS_URL: redis.url });
-      await askUntil(url, 429, 5_000);
+      await askUntil(url, 429, 20_000);
       const during = load(url, { seconds: 2, rate: 500 });
       const client = new Redis(redis.url);
       onTestFinished(() => client.disconnect());

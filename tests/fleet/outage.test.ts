@@ -126,7 +126,7 @@ for (const [name, connect] of Object.entries(clients)) {
         const startUs = systemClock.nowUs();
         const service = await watchedService(connect(redis.port));
         const loaded = service.load(4);
-        await expect.poll(() => service.noted.length, { timeout: 3_000 }).toBeGreaterThan(500);
+        await expect.poll(() => service.noted.length).toBeGreaterThan(500);
         await redis.start();
         await expectBounded(service, startUs, systemClock.nowUs());
         expect(await loaded).toBe(true);

@@ -45,7 +45,7 @@ describe('codes', () => {
     ['`createShaper`', store.makeShaperRule(3, SECOND, 1, SECOND)],
     ['`concurrencyLimit`', store.makeLeasesRule(3, MINUTE)],
   ] satisfies (readonly [string, store.Rule])[])('%s', (what, { code }) => {
-    expect(examples(what)).toEqual([code]);
+    expect(examples(what), `docs/stored-format.md, Codes: row "| ${what}"`).toEqual([code]);
     expect(row(what)[2]).toMatch(new RegExp(`^\`${code.charAt(0)}\``));
   });
 });
@@ -135,7 +135,9 @@ describe('the examples', () => {
     const backend = new MapBackend();
     await act(store.stateStore(backend), backend.clock, one);
     const [[name, { text }] = ['', { text: '' }]] = [...backend.rows];
-    expect(text).toBe(examples(one.what)[one.example]);
+    expect(text, `docs/stored-format.md, Texts: row "| ${one.what}"`).toBe(
+      examples(one.what)[one.example],
+    );
     expect(name.startsWith(`1{ada}api}${one.rule.code}`)).toBe(true);
   });
 

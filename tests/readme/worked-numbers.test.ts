@@ -32,6 +32,10 @@ it.each(ALGORITHMS)('the guide says when to choose %s', (name) => {
   expect(guide).toContain(`\n| \`${name}\` `);
 });
 
+it.each(ALGORITHMS)('docs/algorithms.md has a section about %s', (name) => {
+  expect(page).toMatch(new RegExp(`^## .*\`${name}\``, 'm'));
+});
+
 it.each(ALGORITHMS)('%s answers as the table says', (name, algorithm) => {
   const clock = new ManualClock();
   const store = core.memoryStore({ clock });

@@ -6,6 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { replay } from '@spillway/cli/replay';
 import { rateLimit, slidingWindow } from '@spillway/core';
 import { expect, it } from 'vitest';
+import { ALGORITHMS } from '../../packages/cli/src/replay/algorithms.js';
 import { reportText } from '../../packages/cli/src/replay/report-text.js';
 import { blocksIn, ROOT } from '../readme/snippets.js';
 import { LOG_FOLDER } from './access-log.js';
@@ -20,6 +21,11 @@ const figures = blocksIn(PAGE, page.split('\n'))
 it('the page shows figures, in at most 900 words', () => {
   expect(figures.length).toBeGreaterThan(12);
   expect(page.split(/\s+/).length).toBeLessThan(900);
+});
+
+it('the table of limits has a column for every algorithm', () => {
+  const head = figures.find((line) => line.startsWith('LIMIT PER')) ?? '';
+  expect(head.split(/ {2,}/).slice(1)).toEqual(ALGORITHMS.map(({ name }) => name));
 });
 
 if (existsSync(LOG_FOLDER)) {

@@ -88,7 +88,13 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       rule,
       { ...rule, burst: 3 },
       { ...rule, name: 'other', window: '1d' as const },
-    ].map((numbers) => createLimiter(numbers, { store: redisStore(redis()), denialCache: false }));
+    ].map((numbers) =>
+      createLimiter(numbers, {
+        store: redisStore(redis()),
+        storeTimeout: '20s',
+        denialCache: false,
+      }),
+    );
     const remaining = () =>
       Promise.all(limiters.map(async (one) => (await one.peek('ada')).remaining));
     const full = await remaining();
@@ -147,7 +153,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
   it('shows a limit by calendar as it was declared, and resets a key of it', async () => {
     const window = calendar('month', { timeZone: 'Europe/Berlin' });
     const options = { name: 'quota', limit: 5, window, overage: 'allow' } as const;
-    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    const limiter = createLimiter(options, { store: redisStore(redis()), storeTimeout: '20s' });
     await limiter.consume('acme', { cost: 3 });
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     const { out } = await spillway(['status']);
@@ -216,7 +222,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
   it('shows a limit with a penalty, and when the lock of a key ends', async () => {
     const penalty = lockFor(['15m', '1.5h']);
     const options = { name: 'logins', limit: 2, window: '10m', penalty } as const;
-    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    const limiter = createLimiter(options, { store: redisStore(redis()), storeTimeout: '20s' });
     for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     const numbers = '2 per 10m, locked for 15m, then 90m (lock)';
@@ -236,7 +242,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     async (name) => {
       const quota = createLimiter(
         { name: 'quota', limit: 5, window: calendar('month') },
-        { store: redisStore(redis()) },
+        { store: redisStore(redis()), storeTimeout: '20s' },
       );
       await quota.consume('acme', { cost: 3 });
       await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
@@ -251,7 +257,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await announce('api');
     createLimiter(
       { name: 'idle', limit: 5, window: 1_500, burst: 9 },
-      { store: redisStore(redis()) },
+      { store: redisStore(redis()), storeTimeout: '20s' },
     );
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(2), soon);
     await spillway(['set', 'per_key', 'off', '--anyway', ...because]);
@@ -276,7 +282,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
   it('says where nobody is known to follow a change', async () => {
     await createLimiter(
       { name: 'api', limit: 5, window: '1s' },
-      { store: redisStore(redis()) },
+      { store: redisStore(redis()), storeTimeout: '20s' },
     ).consume('ada');
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     const { code, out } = await spillway(['set', 'api', 'off', ...because]);

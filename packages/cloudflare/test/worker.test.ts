@@ -104,7 +104,7 @@ describe('a Worker with limits in Durable Objects', () => {
       text += part;
       if (text.split('\n').length > 30) client.destroy();
     });
-    await until(async () => (await rowsLeft('kim')) <= 70, 5_000);
+    await until(async () => (await rowsLeft('kim')) <= 70);
     expect(await rowsLeft('kim')).toBeGreaterThan(20);
     expect(JSON.parse((await get('/faults')).body)).toEqual([]);
   });

@@ -27,7 +27,7 @@ const machines = {
   claims: claimsMachine,
   lock: lockMachine,
   distinct: distinctMachine,
-};
+} satisfies Record<Rule['machine'], unknown>;
 
 export function machineOf(rule: Rule): Machine<Rule, unknown> {
   return machines[rule.machine] as unknown as Machine<Rule, unknown>;
