@@ -462,7 +462,7 @@ const jobs: readonly Bug[] = [
   },
   {
     ...bug('a pause of another process is not looked for before a start', KEY_PAUSE, [
-      'return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;',
+      'return startUs <= this.checkedUs || this.slots.checkTime.checkUs(startUs) <= this.askedUs;',
       'return startUs === startUs;',
     ]),
     focus: { focus: 'jobs', faults: [] },

@@ -17,7 +17,7 @@ export class Releases {
   private readonly stopListening: () => void;
 
   /** @param stopListening stops the calls of `catchUp`. The breaker, which outlives guards, keeps its listeners */
-  constructor(client: StoreClient, stopListening: () => void) {
+  constructor(client: StoreClient, stopListening: () => void = () => undefined) {
     this.client = client;
     this.stopListening = stopListening;
   }
