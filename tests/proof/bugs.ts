@@ -795,11 +795,11 @@ const outsiders: readonly Bug[] = [
       `this.counters.notePermits(steps);
     const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
-    const barred = this.breaker?.bar(steps, options);
+    const barred = this.calls.breaker?.bar(steps, options);
     if (!barred) return this.call(steps, then, options);`,
       `const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
-    const barred = this.breaker?.bar(steps, options);
+    const barred = this.calls.breaker?.bar(steps, options);
     if (!barred) return this.call(steps, then, options);
     this.counters.notePermits(steps);`,
     ]),
