@@ -132,7 +132,11 @@ async function dispatchInSlot(
     const startMs = pauses.nowMs();
     return new Promise((resolve) => {
       dispatch(call, {
-        onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
+        onRequestStart: (controller, context) => {
+          // A handler can abort the call also after its slot, while it waits for a connection.
+          if (signal.aborted) controller.abort(signal.reason as Error);
+          else handler.onRequestStart?.(controller, context);
+        },
         onRequestUpgrade: (controller, status, headers, socket) => {
           resolve();
           handler.onRequestUpgrade?.(controller, status, headers, socket);
@@ -150,7 +154,8 @@ async function dispatchInSlot(
         onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
         onResponseError: (controller, error) => {
           resolve();
-          handler.onResponseError?.(controller, error);
+          // After an abort, the handler has already got its error.
+          if (!signal.aborted) handler.onResponseError?.(controller, error);
         },
       });
     });

@@ -244,3 +244,43 @@ describe('a Pool or a Client, whose calls name no origin', () => {
     expect(() => pacedDispatch(fake() as Shaper, { origin } as never)).toThrow(/origin must be/);
   });
 });
+
+it('a call that is aborted between its slot and its connection is not sent', async () => {
+  const asked: string[] = [];
+  const { url } = await serve((response, path) => {
+    asked.push(path);
+    if (path !== '/first') response.end();
+  });
+  const shaper = createShaper({ limit: 1_000, window: '1s' });
+  const agent = new Agent({ connections: 1 });
+  onTestFinished(() => agent.close());
+  const dispatcher = agent.compose(pacedDispatch(shaper));
+  const first = new AbortController();
+  const hanging = request(`${url}first`, { dispatcher, signal: first.signal });
+  hanging.catch(() => undefined);
+  await expect.poll(() => asked).toEqual(['/first']);
+  const errors: string[] = [];
+  let abort = (): void => undefined;
+  const ended = new Promise<void>((resolve) => {
+    dispatcher.dispatch(
+      { origin: new URL(url).origin, path: '/second', method: 'GET' },
+      {
+        onRequestStart: (controller) => {
+          abort = () => controller.abort(new Error('no longer'));
+        },
+        onResponseError: (_, error) => {
+          errors.push(error.message);
+          resolve();
+        },
+        onResponseEnd: () => resolve(),
+      },
+    );
+  });
+  await expect.poll(() => shaper.running).toBe(2);
+  abort();
+  await ended;
+  first.abort();
+  await (await request(`${url}third`, { dispatcher })).body.dump();
+  expect(asked).toEqual(['/first', '/third']);
+  expect(errors).toEqual(['no longer']);
+});
