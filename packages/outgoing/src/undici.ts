@@ -1,33 +1,41 @@
 /** @spillway/outgoing/undici: a pace for the calls of undici's dispatchers. */
 
+import { mustBe } from '@spillway/core/adapter';
 import { checkKey } from '@spillway/core/direct';
 import type { Dispatcher } from 'undici';
 import { type PacedFetchOptions, readFetchOptions } from './fetch/paced-fetch-options.js';
 import type { Pauses } from './fetch/pauses.js';
 import type { ScheduleOptions, Shaper } from './shaper/contract.js';
 
-/** Options of {@link pacedDispatch}, a part of the options of `pacedFetch`. */
-export type PacedDispatchOptions = Pick<
-  PacedFetchOptions,
-  | 'key'
-  | 'maxPause'
-  | 'jitter'
-  | 'random'
-  | 'xRateLimit'
-  | 'onPause'
-  | 'onFault'
-  | 'logger'
-  | 'clock'
->;
+/** Options of {@link pacedDispatch}: `origin`, and a part of the options of `pacedFetch`. */
+export interface PacedDispatchOptions
+  extends Pick<
+    PacedFetchOptions,
+    | 'key'
+    | 'maxPause'
+    | 'jitter'
+    | 'random'
+    | 'xRateLimit'
+    | 'onPause'
+    | 'onFault'
+    | 'logger'
+    | 'clock'
+  > {
+  /**
+   * The origin of calls that name none, such as `https://api.example.com`. Required for the methods of a `Pool` or
+   * `Client`, such as `request`, because an interceptor can't read the origin of its dispatcher.
+   */
+  readonly origin?: string | URL | undefined;
+}
 
 type Dispatch = Dispatcher['dispatch'];
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 
 /**
- * Makes an interceptor for the `compose` method of an undici `Agent`. The agent's calls start at the pace of `shaper`,
- * by default with one pace for each host. Responses pause calls as with `pacedFetch`. If interceptors such as `retry`
- * and `redirect` are composed after it, each try and hop waits for its own slot.
+ * Makes an interceptor for the `compose` method of an undici `Agent`, `Pool` or `Client`. Calls start at the pace of
+ * `shaper`, by default with one pace for each host. Responses pause calls as with `pacedFetch`. If interceptors such
+ * as `retry` and `redirect` are composed after it, each try and hop waits for its own slot.
  *
  * An abort also ends the wait for a slot. A call that gets no slot fails with the error of `shaper.schedule`. With
  * `maxConcurrent`, a call counts as running until the response headers have arrived.
@@ -49,16 +57,24 @@ export function pacedDispatch<Pace extends string = never>(
   shaper: Shaper<Pace>,
   options: PacedDispatchOptions = {},
 ): Dispatcher.DispatcherComposeInterceptor {
-  const { pauses } = readFetchOptions(shaper, options);
+  const { origin, ...others } = options;
+  const { pauses } = readFetchOptions(shaper, others);
+  if (origin !== undefined) originOf(origin);
   return (dispatch) => (call, handler) => {
     const waiting = new WaitController();
     // This controller can abort the call until the call starts. At the start, undici calls `onRequestStart` again.
     handler.onRequestStart?.(waiting, {});
-    void dispatchInSlot(dispatch, call, handler, pauses, options.key, waiting.signal).catch(
+    void dispatchInSlot(dispatch, call, handler, pauses, options, waiting.signal).catch(
       (error: Error) => handler.onResponseError?.(waiting, error),
     );
     return true;
   };
+}
+
+function originOf(given: unknown): string {
+  const url = URL.canParse(String(given)) ? new URL(String(given)) : undefined;
+  if (url?.host) return url.origin;
+  throw mustBe('origin', "an origin, as in 'https://api.example.com'", given);
 }
 
 /** Methods that no `Request` can have. */
@@ -95,15 +111,15 @@ async function dispatchInSlot(
   call: Dispatcher.DispatchOptions,
   handler: Handler,
   pauses: Pauses,
-  keyOf: PacedDispatchOptions['key'],
+  { key: keyOf, origin }: PacedDispatchOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { method, origin, path, headers: sent } = call;
+  const { method, path, headers: sent } = call;
   // Not resolved against the origin, because a path such as `//a/b` would then name another host. The path of CONNECT
   // is a host and a port.
   const isWhole = /^https?:\/\//.test(path);
   const { host, href } = new URL(
-    isWhole ? path : `${new URL(origin as string).origin}/${path.replace(/^\//, '')}`,
+    isWhole ? path : `${originOf(call.origin ?? origin)}/${path.replace(/^\//, '')}`,
   );
   const request =
     keyOf &&
@@ -116,7 +132,11 @@ async function dispatchInSlot(
     const startMs = pauses.nowMs();
     return new Promise((resolve) => {
       dispatch(call, {
-        onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
+        onRequestStart: (controller, context) => {
+          // A handler can abort the call also after its slot, while it waits for a connection.
+          if (signal.aborted) controller.abort(signal.reason as Error);
+          else handler.onRequestStart?.(controller, context);
+        },
         onRequestUpgrade: (controller, status, headers, socket) => {
           resolve();
           handler.onRequestUpgrade?.(controller, status, headers, socket);
@@ -134,7 +154,8 @@ async function dispatchInSlot(
         onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
         onResponseError: (controller, error) => {
           resolve();
-          handler.onResponseError?.(controller, error);
+          // After an abort, the handler has already got its error.
+          if (!signal.aborted) handler.onResponseError?.(controller, error);
         },
       });
     });

@@ -99,14 +99,14 @@ export class Pauses {
       const headers = safeHeaders(response.headers);
       const state = this.keys.get(key);
       if (status === 503) {
-        await this.handleRejection(host, status, headers, trip);
+        await this.handleRejection(host, host, status, headers, trip);
       } else if (isRejection(response)) {
         state.quota.addRejection(trip);
-        await this.handleRejection(key, status, headers, trip);
+        await this.handleRejection(key, host, status, headers, trip);
       } else {
         state.untimedRejections = 0;
         this.keys.get(host).untimedRejections = 0;
-        await this.checkQuota(key, state, status, headers, trip);
+        await this.checkQuota(key, host, status, headers, trip);
       }
     } catch (error) {
       this.options.onError(error);
@@ -149,6 +149,7 @@ export class Pauses {
 
   private async handleRejection(
     key: string,
+    host: string,
     status: number,
     headers: ResponseHeaders,
     trip: RoundTrip,
@@ -157,7 +158,7 @@ export class Pauses {
     const statedMs = retryAfterMs(headers, trip.endMs) ?? this.resetMs(headers, status, trip);
     if (statedMs !== undefined) {
       state.untimedRejections = 0;
-      await this.pause(key, this.withJitter(key, statedMs), status, 'retry-after');
+      await this.pause(key, host, this.withJitter(key, statedMs), status, 'retry-after');
       return;
     }
     // Rejections of calls that were in flight together count as one.
@@ -165,7 +166,7 @@ export class Pauses {
       state.untimedRejections += 1;
     }
     const backoffMs = FIRST_BACKOFF_MS * 2 ** (state.untimedRejections - 1);
-    await this.pause(key, this.withJitter(key, backoffMs), status, 'unsaid');
+    await this.pause(key, host, this.withJitter(key, backoffMs), status, 'unsaid');
   }
 
   /**
@@ -182,7 +183,7 @@ export class Pauses {
 
   private async checkQuota(
     key: string,
-    state: KeyState,
+    host: string,
     status: number,
     headers: ResponseHeaders,
     trip: RoundTrip,
@@ -191,7 +192,8 @@ export class Pauses {
     const { periodMs, maxConcurrent } = this.shaper.paceOf(key);
     const remaining = readRemaining(headers, trip.endMs, withX);
     const others = maxConcurrent - 1;
-    const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
+    const { quota } = this.keys.get(key);
+    const spent = quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
     // If units remain, the quota counts as spent only because of calls that may be in flight. If no call waits, no
     // pause is needed.
@@ -199,7 +201,7 @@ export class Pauses {
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
     const pauseMs = spent.pauseMs + jitter * random() * periodMs;
-    const isStored = await this.pause(key, pauseMs, status, 'quota');
+    const isStored = await this.pause(key, host, pauseMs, status, 'quota');
     if (isStored) this.pauseLagMs = this.nowMs() - trip.endMs;
   }
 
@@ -230,6 +232,7 @@ export class Pauses {
   /** Pauses the key in all processes, unless its current pause ends later. Returns whether the pause was stored. */
   private async pause(
     key: string,
+    host: string,
     ms: number,
     status: number,
     cause: PauseEvent['cause'],
@@ -240,10 +243,12 @@ export class Pauses {
     const maxMs = Math.min(Math.max(maxPauseMs, periodMs), MAX_PAUSE_MS);
     const pauseMs = Math.ceil(Math.min(ms, maxMs));
     const startMs = this.nowMs();
-    if (startMs + pauseMs <= state.pausedUntilMs) return false;
-    state.pausedUntilMs = startMs + pauseMs;
-    this.hostPauses.notePause(key, state.pausedUntilMs);
     try {
+      // Only the store knows whether the longer pause still holds, because an operator may have reset the key.
+      const isShorter = startMs + pauseMs <= state.pausedUntilMs;
+      if (isShorter && (await this.shaper.pauseOf(key)) >= pauseMs) return false;
+      state.pausedUntilMs = startMs + pauseMs;
+      if (key === host) this.hostPauses.notePause(host, state.pausedUntilMs);
       await this.shaper.pause(key, pauseMs, `response ${status} (${cause})`);
       this.storeMs = this.nowMs() - startMs;
       onPause({ key, pauseMs, status, cause });
@@ -323,18 +328,18 @@ class HostPauses {
   }
 
   /**
-   * Pauses a key in all processes for as long as its host is paused. Returns whether the key was paused. Never rejects.
+   * Pauses a key in all processes for as long as its host is paused. If the store fails, the shaper pauses the key in
+   * this process. Returns whether the host is paused. Never rejects.
    */
   async copyTo(key: string, host: string): Promise<boolean> {
     const leftMs = await this.leftMs(key, host);
     if (leftMs <= 0) return false;
     try {
       await this.shaper.pause(key, Math.min(Math.ceil(leftMs), MAX_PAUSE_MS));
-      return true;
     } catch (error) {
       this.onError(error);
-      return false;
     }
+    return true;
   }
 
   private async leftMs(key: string, host: string): Promise<number> {

@@ -113,6 +113,27 @@ describe('a pause of the host', () => {
   });
 });
 
+it('a pause of the host that a response caused holds calls while the store is down', async () => {
+  const called: string[] = [];
+  const fetch = async (input: unknown): Promise<Response> => {
+    called.push(new URL(String(input)).pathname);
+    const isFirst = called.length === 1;
+    return new Response(null, isFirst ? { status: 503, headers: { 'retry-after': '3' } } : {});
+  };
+  const options = { random: () => 0, fetch: fetch as never };
+  const { store, send } = setUp({ breaker: false }, options);
+  store.down = true;
+  const first = send(`${URL_A}first`);
+  await pass(1_000);
+  await first;
+  const second = send(`${URL_A}second`);
+  await pass(1_900);
+  expect(called).toEqual(['/first']);
+  await pass(1_000);
+  await second;
+  expect(called).toEqual(['/first', '/second']);
+});
+
 it('a hundred calls that wait with one signal make no warning', async () => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error) => void warnings.push(warning);

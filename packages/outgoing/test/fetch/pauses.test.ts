@@ -114,6 +114,21 @@ describe('with keys of your own', () => {
     // `two` had its slot at the same moment as the call that was rejected.
     expect(calls.map(({ atMs }) => atMs)).toEqual([0, 0, 0, 3000, 3000]);
   });
+
+  it('a 503 is known although thousands of other keys were paused since', async () => {
+    const fetch = async (input: unknown): Promise<Response> => {
+      const { host, pathname } = new URL(String(input));
+      const status = pathname === '/one' ? 503 : host === 'a.example' ? 200 : 429;
+      return new Response(null, { status, headers: { 'retry-after': '3' } });
+    };
+    const { time, send, shaper, pauses } = setUp([], { key, fetch: fetch as never });
+    await within(time, 0, send(to('one')));
+    const others = Array.from({ length: 10_000 }, (_, at) => send(`https://b.example/${at}`));
+    await within(time, 0, Promise.all(others));
+    shaper.pauseOf = () => new Promise(() => undefined);
+    void send(to('two'));
+    await expect.poll(() => pauses().at(-1)).toBe('two: 3000');
+  });
 });
 
 describe('a shaper that cannot pause', () => {

@@ -43,6 +43,31 @@ it('a shorter pause counts after the reset of a longer one', async () => {
   expect(await shaper.pauseOf(HOST)).toBe(30_000);
 });
 
+it.each([
+  ['counts, although its call began before the reset', true, ['60000', '30000']],
+  ['changes nothing without a reset', false, ['60000']],
+] as const)('a shorter pause that comes after a longer one %s', async (_, isReset, expected) => {
+  const answers = [
+    ['60', 50],
+    ['30', 200],
+  ] as const;
+  let calls = 0;
+  const fetch = async (): Promise<Response> => {
+    const [retryAfter, ms] = answers[calls] ?? ['1', 0];
+    calls += 1;
+    await new Promise((done) => setTimeout(done, ms));
+    return new Response(null, { status: 429, headers: { 'retry-after': retryAfter } });
+  };
+  const { shaper, pauses, statusOf, reset } = setUp([], { fetch });
+  const both = [statusOf(), statusOf()];
+  await pass(100);
+  if (isReset) await reset(HOST);
+  await pass(200);
+  expect(await Promise.all(both)).toEqual([429, 429]);
+  expect(pauses).toEqual(expected.map((ms) => `${HOST} ${ms}`));
+  expect(await shaper.pauseOf(HOST)).toBe(isReset ? 30_000 - 90 : 60_000 - 250);
+});
+
 it('a host that is reset pauses its other keys no longer', async () => {
   const { shaper, pauses, statusOf, reset } = setUp(
     [

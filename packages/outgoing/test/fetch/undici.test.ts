@@ -5,8 +5,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createShaper, hostAndCredential, type Shaper } from '@spillway/outgoing';
 import { type PacedDispatchOptions, pacedDispatch } from '@spillway/outgoing/undici';
-import { Agent, interceptors, request, fetch as undiciFetch } from 'undici';
-import { expect, it, onTestFinished } from 'vitest';
+import { Agent, Client, interceptors, Pool, request, fetch as undiciFetch } from 'undici';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { FakeShaper } from './fake-shaper.js';
 import { VirtualTime } from './virtual-time.js';
 
@@ -213,4 +213,74 @@ it('a key that throws fails its call alone', async () => {
   };
   const { dispatcher } = agentFor(fake(), { key });
   await expect(request(url, { dispatcher })).rejects.toThrow('of the key');
+});
+
+describe('a Pool or a Client, whose calls name no origin', () => {
+  it.each([
+    ['Pool', Pool],
+    ['Client', Client],
+  ])('%s: its calls wait for the host of the option origin', async (_, Kind) => {
+    const { url, host } = await serve((response, path) => response.end(`to ${path}`));
+    const shaper = fake();
+    const one = new Kind(new URL(url).origin);
+    onTestFinished(() => one.close());
+    const dispatcher = one.compose(pacedDispatch(shaper as Shaper, { origin: url }));
+    const response = await dispatcher.request({ path: '/a', method: 'GET' });
+    expect(await response.body.text()).toBe('to /a');
+    // `request` and `fetch` of undici name the origin of their address.
+    expect(await (await request(`${url}b`, { dispatcher })).body.text()).toBe('to /b');
+    expect(shaper.starts).toMatchObject([{ key: host }, { key: host }]);
+  });
+
+  it('fail without the option, and the error names it', async () => {
+    const pool = new Pool('http://127.0.0.1:1');
+    onTestFinished(() => pool.close());
+    const dispatcher = pool.compose(pacedDispatch(fake() as Shaper));
+    const asked = dispatcher.request({ path: '/', method: 'GET' });
+    await expect(asked).rejects.toThrow(/origin must be .* got undefined/);
+  });
+
+  it.each(['a.example', 'mailto:me', '', 5, null])('%s is no origin', (origin) => {
+    expect(() => pacedDispatch(fake() as Shaper, { origin } as never)).toThrow(/origin must be/);
+  });
+});
+
+it('a call that is aborted between its slot and its connection is not sent', async () => {
+  const asked: string[] = [];
+  const { url } = await serve((response, path) => {
+    asked.push(path);
+    if (path !== '/first') response.end();
+  });
+  const shaper = createShaper({ limit: 1_000, window: '1s' });
+  const agent = new Agent({ connections: 1 });
+  onTestFinished(() => agent.close());
+  const dispatcher = agent.compose(pacedDispatch(shaper));
+  const first = new AbortController();
+  const hanging = request(`${url}first`, { dispatcher, signal: first.signal });
+  hanging.catch(() => undefined);
+  await expect.poll(() => asked).toEqual(['/first']);
+  const errors: string[] = [];
+  let abort = (): void => undefined;
+  const ended = new Promise<void>((resolve) => {
+    dispatcher.dispatch(
+      { origin: new URL(url).origin, path: '/second', method: 'GET' },
+      {
+        onRequestStart: (controller) => {
+          abort = () => controller.abort(new Error('no longer'));
+        },
+        onResponseError: (_, error) => {
+          errors.push(error.message);
+          resolve();
+        },
+        onResponseEnd: () => resolve(),
+      },
+    );
+  });
+  await expect.poll(() => shaper.running).toBe(2);
+  abort();
+  await ended;
+  first.abort();
+  await (await request(`${url}third`, { dispatcher })).body.dump();
+  expect(asked).toEqual(['/first', '/third']);
+  expect(errors).toEqual(['no longer']);
 });
