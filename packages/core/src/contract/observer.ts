@@ -36,9 +36,9 @@ export interface UnitsEvent {
   readonly limiter: string;
   /**
    * - `reserved`: charged at admission;
-   * - `added`, `returned`: the difference between the settled units and those charged before;
-   * - `cut`: charged for a request that was cut off by its client or an error;
-   * - `silent`: charged for a request that ended without being settled;
+   * - `added`, `returned`: charged or given back later. Reserved plus added minus returned units are the cost so far;
+   * - `cut`: the cost of a request that was cut off by its client or an error;
+   * - `silent`: the cost of a request that ended without being settled;
    * - `forgiven`: not charged, because they go beyond the limit plus the debt that it allows;
    * - `lost`: probably not charged, because the store did not answer.
    */

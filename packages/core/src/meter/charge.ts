@@ -77,11 +77,6 @@ export class Charge {
     return releases.track(steps.then((own) => releases.giveBack(own)));
   }
 
-  tellDifference(units: number): void {
-    const more = units - this.sentUnits;
-    this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
-  }
-
   tell(kind: UnitsKind, units: number): void {
     const { limiter, settling } = this.context;
     if (units > 0) settling.observers.units({ limiter, kind, units });
@@ -92,6 +87,7 @@ export class Charge {
     resends.keepUp();
     const more = units - this.sentUnits;
     this.sentUnits = units;
+    this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
     if (more > 0) return [this.first({ ...this.step, op: 'record', cost: more, owed: 0 })];
     const [put, ...others] = this.givingBack(-more);
     for (const other of others) void settling.releases.giveBack([other]);

@@ -48,7 +48,6 @@ export function extendLimiter<Usage>(own: Extended<Usage>): void {
       const { step, answer } = limit.takeGrant(decision) ?? {};
       if (!step || !answer) return client.known(false);
       const charge = new Charge(step, answer, decision, context);
-      charge.tellDifference(units);
       const sent = charge.settleNow(units);
       return sent ? sent.then(() => true) : client.known(true);
     },

@@ -125,11 +125,7 @@ export class Spending<Usage> implements Spent<Usage> {
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
     this.settled = this.complete(usage);
-    for (const line of late) {
-      const units = this.unitsOf(line);
-      line.charge.tellDifference(units);
-      keepAlive(line, line.charge.settleNow(units));
-    }
+    for (const line of late) keepAlive(line, line.charge.settleNow(this.unitsOf(line)));
     return true;
   }
 
@@ -165,8 +161,7 @@ export class Spending<Usage> implements Spent<Usage> {
     this.end ??= this.endAfter(isCut, outcome.durationMs);
     line.endedUs = line.settling.releases.client.clock.nowUs();
     const units = this.unitsOf(line);
-    if (this.settled !== undefined) charge.tellDifference(units);
-    else charge.tell(isCut ? 'cut' : 'silent', units);
+    if (this.settled === undefined) charge.tell(isCut ? 'cut' : 'silent', units);
     const steps = charge.settleAt(units);
     if (!('then' in steps)) return steps;
     keepAlive(line, charge.send(steps));

@@ -91,11 +91,11 @@ export function metersCut<Guard>(driver: Driver<Guard>): void {
     const [response] = await once(client, 'response');
     response.on('error', () => undefined);
     client.destroy();
-    await until(() => events.length === 2);
-    expect(events).toEqual([units('reserved', 40), units('cut', 7)]);
+    await until(() => events.length === 3);
+    expect(events).toEqual([units('reserved', 40), units('cut', 7), units('returned', 33)]);
     expect(settleLate()).toBe(true);
     expect(settleLate()).toBe(false);
-    expect(events[2]).toEqual(units('added', 2));
+    expect(events[3]).toEqual(units('added', 2));
   });
 }
 
