@@ -170,7 +170,10 @@ export interface NodeIncoming extends NodeHead, NodeRequest {
   readonly socket: NodeRequest['socket'] & NodeHead['socket'];
 }
 
-/** A framework-neutral view of a node:http request. Adapters pass their framework's request as `raw`. */
+/**
+ * A framework-neutral view of a node:http request. Adapters pass their framework's request as `raw`, and node:http's as
+ * `incoming`.
+ */
 export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
   private address: string | undefined;
   private addressKnown = false;
