@@ -21,7 +21,7 @@ export class ActiveOverrides implements Control {
   // By limiter name. Only limiters that exist are looked up, so the map stays small.
   private readonly byLimiter = new Map<string, InForce>();
   private nextEndMs = Infinity;
-  protected readonly nowMs: () => number;
+  private readonly nowMs: () => number;
 
   /** @param nowMs returns the time in milliseconds since the epoch, by the clock that ends overrides */
   constructor(nowMs: () => number) {

@@ -1,7 +1,7 @@
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
-import type { Control, LimiterSettings, LiveLimits } from '../contract/control.js';
+import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { ActiveOverrides } from './active-overrides.js';
 import {
   checkClear,
@@ -102,13 +102,31 @@ export function memoryControl(options: MemoryControlOptions = {}): MemoryControl
   return liveControl(new InMemory(clock ?? systemClock));
 }
 
-class InMemory extends ActiveOverrides implements MemoryControl {
+class InMemory implements MemoryControl {
+  /** A separate object, because apps may freeze the control. */
+  private readonly overrides: ActiveOverrides;
   private readonly changes: Change[] = [];
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
-    super(() => clock.nowUs() / 1000);
     this.clock = clock;
+    this.overrides = new ActiveOverrides(() => this.nowMs());
+  }
+
+  settingsOf(limiter: string): LimiterSettings | undefined {
+    return this.overrides.settingsOf(limiter);
+  }
+
+  overrideOf(limiter: string, key: string): KeyOverride | undefined {
+    return this.overrides.overrideOf(limiter, key);
+  }
+
+  limitsOf(limiter: string, key: string): LiveLimits | undefined {
+    return this.overrides.limitsOf(limiter, key);
+  }
+
+  resetsOf(limiter: string): ReadonlyMap<string, number> {
+    return this.overrides.resetsOf(limiter);
   }
 
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void {
@@ -139,6 +157,10 @@ class InMemory extends ActiveOverrides implements MemoryControl {
     this.make(checkKeyOverride(limiter, key, 'reset', note));
   }
 
+  list(): readonly Override[] {
+    return this.overrides.list();
+  }
+
   history(): readonly Change[] {
     return [...this.changes];
   }
@@ -146,17 +168,17 @@ class InMemory extends ActiveOverrides implements MemoryControl {
   private make({ limiter, note, set, clear, durationMs }: CheckedChange): void {
     const atMs = this.nowMs();
     const untilMs = durationMs === null ? null : atMs + durationMs;
-    const added = set.filter((setting) => !this.get(fieldOf(limiter, setting)));
-    if (this.size + added.length > MAX_OVERRIDES) throw tooMany();
+    const added = set.filter((setting) => !this.overrides.get(fieldOf(limiter, setting)));
+    if (this.overrides.size + added.length > MAX_OVERRIDES) throw tooMany();
     for (const setting of set.map(copyOf)) {
       this.record(limiter, setting, note, { atMs, untilMs, after: setting.value });
-      this.put(Object.freeze({ limiter, ...setting, ...note, atMs, untilMs }));
+      this.overrides.put(Object.freeze({ limiter, ...setting, ...note, atMs, untilMs }));
     }
     for (const target of clear) {
       const field = fieldOf(limiter, target);
-      if (!this.get(field)) continue;
+      if (!this.overrides.get(field)) continue;
       this.record(limiter, target, note, { atMs, untilMs: null, after: null });
-      this.remove(field);
+      this.overrides.remove(field);
     }
   }
 
@@ -168,11 +190,15 @@ class InMemory extends ActiveOverrides implements MemoryControl {
     outcome: Pick<Change, 'atMs' | 'untilMs' | 'after'>,
   ): void {
     const { what, key } = target;
-    const before = this.get(fieldOf(limiter, target))?.value ?? null;
+    const before = this.overrides.get(fieldOf(limiter, target))?.value ?? null;
     const id = Math.max((this.changes[0]?.id ?? 0) + 1, this.clock.nowUs());
     const of = { limiter, what, ...(key !== undefined && { key }) };
     const change = Object.freeze({ id, ...of, ...note, before, ...outcome });
     if (this.changes.unshift(change) > MAX_CHANGES) this.changes.pop();
+  }
+
+  private nowMs(): number {
+    return this.clock.nowUs() / 1000;
   }
 }
 

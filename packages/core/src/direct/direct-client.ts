@@ -58,7 +58,7 @@ export class DirectClient {
   private readonly pipeline: Pipeline<KeyedPart>;
   readonly observers: Observers;
   private readonly localShare: number;
-  private readonly onStoreError: OnStoreError;
+  readonly onStoreError: OnStoreError;
   readonly notices: Notices;
 
   /**
@@ -76,8 +76,7 @@ export class DirectClient {
     if (!settings.store) tellOfMissingStore(this.notices);
     this.control = control && linkTo(control, this.store, this);
     if (control) this.observers.control(control);
-    const context = { onStoreError, fault: (fault: Fault) => this.fault(fault) };
-    this.pipeline = new Pipeline(this.store, this.control, this.observers, context);
+    this.pipeline = new Pipeline(this.store, this.control, this.observers, this);
   }
 
   /** Warns about probable mistakes in how the limits were declared. Call it after they are created. */

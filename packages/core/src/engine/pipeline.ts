@@ -99,7 +99,7 @@ export class Pipeline<P extends Part> {
       for (let i = 0; i < asked.length; i += 1) this.judge(asked[i] as P, answers[i], asked[i - 1]);
       return then();
     };
-    return this.client.link.ask(steps, judge, { host: asked[0]?.request });
+    return this.client.link.ask(steps, judge, { host: (asked[0] as P).request });
   }
 
   conclude(part: P): Decision {

@@ -3,7 +3,7 @@
 import type { Clock } from '@spillway/core';
 import { outside } from '@spillway/core/direct';
 import type { WebResponse } from '@spillway/core/fetch';
-import { within } from '@spillway/core/store';
+import { after } from '@spillway/core/store';
 import type { ScheduleOptions, Shaper } from '../shaper/contract.js';
 import { CHECK_AHEAD_US, checkDurationUs } from '../shaper/pause-check-time.js';
 import { Quota, type RoundTrip } from './quota.js';
@@ -344,7 +344,7 @@ class HostPauses {
 
   private async leftMs(key: string, host: string): Promise<number> {
     const patienceMs = Math.min(PATIENCE * this.shaper.paceOf(key).periodMs, FRESH_MS);
-    await within(patienceMs, this.refresh(host));
+    await withTimeout(patienceMs, this.refresh(host));
     return this.hosts.get(host).pausedUntilMs - this.nowMs();
   }
 
@@ -358,6 +358,16 @@ class HostPauses {
       this.onError(error);
     }
   }
+}
+
+function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = after(ms, resolve);
+    void promise.then(() => {
+      cancel();
+      resolve();
+    });
+  });
 }
 
 const MAX_KEYS = 10_000;
