@@ -25,7 +25,8 @@ import {
   type SpillwayOptions,
 } from '@spillway/nestjs';
 import compression from 'compression';
-import { Observable, of, take } from 'rxjs';
+import { mergeMap, Observable, of, take } from 'rxjs';
+import { until } from 'spillway-testkit';
 import {
   askAt,
   latch,
@@ -37,7 +38,7 @@ import {
   repeatsRewritten,
   repeatsUncompressed,
 } from 'spillway-testkit/adapters';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { create, type MakeAdapter, PLATFORMS, serve } from './service.js';
 
 interface Place {
@@ -240,6 +241,62 @@ describe.each(PLACES)('Nest on %s', (_, place) => {
     answered.open();
     await expect.poll(async () => (await ask()).headers['idempotency-replayed']).toBe('true');
     expect(runs).toBe(1);
+  });
+
+  it('records an answer that an interceptor sends long after Nest has dropped the handler', async () => {
+    const arrived = latch();
+    const answered = latch();
+    runs = 0;
+    const late = async (value: unknown) => {
+      await answered.opened;
+      return value;
+    };
+    @Controller()
+    @UseInterceptors({
+      intercept: (_: unknown, next: CallHandler) => next.handle().pipe(take(1), mergeMap(late)),
+    })
+    class Late {
+      @Post('charges')
+      @Idempotent({ scope })
+      async charge(): Promise<object> {
+        runs += 1;
+        arrived.open();
+        return { charged: true };
+      }
+    }
+    const metadata = { imports: [SpillwayModule.forRoot()], controllers: [Late] };
+    const { ask, open } = askAt((await serve(place.adapter, metadata)).port);
+    const client = (open as NonNullable<typeof open>)();
+    client.on('error', () => undefined);
+    await arrived.opened;
+    client.destroy();
+    await until(async () => /not stored/.test(String((await ask()).bytes)));
+    answered.open();
+    await until(async () => (await ask()).headers['idempotency-replayed'] === 'true');
+    expect([String((await ask()).bytes), runs]).toEqual(['{"charged":true}', 1]);
+  });
+
+  it('leaves no timer behind an answer that was sent', async () => {
+    @Controller()
+    @UseInterceptors({ intercept: (_: unknown, next: CallHandler) => next.handle().pipe(take(1)) })
+    class First {
+      @Post('charges')
+      @Idempotent({ scope })
+      charge(): Observable<object> {
+        return of({ charged: true }, {});
+      }
+    }
+    const metadata = { imports: [SpillwayModule.forRoot()], controllers: [First] };
+    const { ask } = askAt((await serve(place.adapter, metadata)).port);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(String((await ask()).bytes)).toBe('{"charged":true}');
+    // Renewals of claims have shorter timers, and end when the server sees the response close.
+    for (let turn = 0; turn < 500 && vi.getTimerCount() > 0; turn += 1) {
+      await new Promise(setImmediate);
+      vi.advanceTimersByTime(1);
+    }
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('answers 422 to the key of one method at another', async () => {

@@ -1,6 +1,6 @@
 import type { ResponseWatcher, Sender } from '../contract/recorder.js';
 import { bytesOf } from './body.js';
-import { type NodeRequest, type NodeResponse, onceClosed } from './node-exchange.js';
+import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './node-exchange.js';
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -35,9 +35,9 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as the handler writes it. If the client goes while a stream is sent, only the head is recorded.
- * The recording lacks the changes by middleware that is mounted before the guard, such as compression. Replays pass
- * through that middleware too.
+ * Records the response as the handler writes it. If the client goes while the body is sent in pieces, only the head is
+ * recorded. The recording lacks the changes by middleware that is mounted before the guard, such as compression.
+ * Replays pass through that middleware too.
  */
 export function watchResponse(
   req: NodeRequest,
@@ -48,6 +48,7 @@ export function watchResponse(
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
+  let isWatched = false;
   let keeping: Promise<void> | undefined;
   const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
@@ -111,6 +112,9 @@ export function watchResponse(
       return false;
     }
     if (hasEnded) return Reflect.apply(write, res, args);
+    // If the client leaves now, the rest may be missing. A body that begins later is whole.
+    if (!isWatched && !isGone(req, res as object as NodeResponse)) watchStream(undefined);
+    isWatched = true;
     beginHead();
     const more = attempt(write, args);
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));

@@ -255,7 +255,7 @@ export interface NodeResponse {
   end(body?: string | Uint8Array): unknown;
 }
 
-function isGone(req: NodeRequest, res: NodeResponse): boolean {
+export function isGone(req: NodeRequest, res: NodeResponse): boolean {
   return res.closed || res.destroyed || req.socket.destroyed;
 }
 

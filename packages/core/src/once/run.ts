@@ -38,6 +38,8 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly collected = new ResponseCollector();
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
+  /** True if the claim ended before a response began. */
+  private isUnseen = false;
   /** True after a disconnect or `maxRun`: the claim then ends as soon as the handler responds. */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
@@ -102,6 +104,7 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   end(): Promise<void> | undefined {
+    if (this.isUnseen) void this.storeLate(this.last as Step | Promise<Step>);
     if (this.last) return undefined;
     const isFirst = this.settings.keepFirst;
     this.conclude(this.collected.toRecord() ?? failed());
@@ -112,7 +115,9 @@ export class Run<Raw> implements ResponseWatcher {
 
   fail(): void {
     if (this.last) return;
-    this.conclude(this.collected.bodiless() ?? failed());
+    const known = this.collected.bodiless();
+    this.isUnseen = !known;
+    this.conclude(known ?? failed());
     this.sendSoon();
   }
 
@@ -161,6 +166,15 @@ export class Run<Raw> implements ResponseWatcher {
   private sendSoon(): void {
     if (this.isDetached) void this.sendClaim();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());
+  }
+
+  /** Stores the response of a handler that was given up before it responded: a retry then gets it. */
+  private async storeLate(before: Step | Promise<Step>): Promise<void> {
+    this.isUnseen = false;
+    const record = this.collected.toRecord();
+    await before;
+    this.late?.forget();
+    if (record && this.shouldStore(record)) this.keepAnswer(record);
   }
 
   private async sendClaim(): Promise<void> {

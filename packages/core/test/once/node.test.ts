@@ -4,12 +4,29 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { PassThrough, pipeline } from 'node:stream';
+import { PassThrough, pipeline, Readable } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { idempotency } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
+import { until } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Handler, serve } from './set-up.js';
+
+type Leaving = (res: ServerResponse, leave: () => Promise<unknown>) => unknown;
+
+/** A service whose first client leaves when the handler calls `leave`, which resolves when the response has closed. */
+async function left(handler: Leaving) {
+  const client = new AbortController();
+  const service = await serve((_req, res) => {
+    const closed = once(res, 'close');
+    return handler(res, () => {
+      client.abort();
+      return closed;
+    });
+  });
+  await service.post('key-1', { signal: client.signal }).catch(() => undefined);
+  return service;
+}
 
 describe('a body', () => {
   const long = 'x'.repeat(200_000);
@@ -239,6 +256,63 @@ describe('an answer', () => {
     });
     await post('key-1');
     expect(await post('key-1')).toMatchObject({ text: 'all', isRepeat: true });
+  });
+
+  it.each<[string, Leaving]>([
+    ['stops', (res, leave) => void (res.write('a') && leave())],
+    [
+      'ends it early',
+      async (res, leave) => {
+        res.write('a');
+        await leave();
+        res.end();
+      },
+    ],
+    [
+      'goes on to the end',
+      async (res, leave) => {
+        res.write('a');
+        await leave();
+        res.write('b');
+        res.end('c');
+      },
+    ],
+    [
+      'has a pipeline through a generator',
+      (res, leave) => {
+        const pass = async function* (chunks: AsyncIterable<string>) {
+          yield* chunks;
+          await leave();
+          yield 'b';
+        };
+        pipeline(Readable.from(['a']), pass, res, () => undefined);
+      },
+    ],
+  ])(
+    'that its client leaves between two pieces is not kept: its handler %s',
+    async (_, handler) => {
+      const { post, runs } = await left((res, leave) => {
+        res.setHeader('Location', '/charges/1');
+        return handler(res, leave);
+      });
+      let again = await post('key-1');
+      await until(async () => {
+        again = await post('key-1');
+        return again.headers.get('retry-after') === null;
+      });
+      expect([again.status, again.headers.get('location'), runs()]).toEqual([409, '/charges/1', 1]);
+      expect(again.text).toMatch(/not stored/);
+    },
+  );
+
+  it('that begins when its client has gone is kept', async () => {
+    const { post, runs } = await left(async (res, leave) => {
+      await leave();
+      res.write('a');
+      res.end('b');
+    });
+    await until(async () => (await post('key-1')).isRepeat);
+    expect([(await post('key-1')).text, runs()]).toEqual(['ab', 1]);
   });
 
   it('costs nothing where there is no key: the response is untouched', async () => {
