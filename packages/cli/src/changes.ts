@@ -4,7 +4,6 @@ import type {
   LiveLimits,
   Override,
   OverrideNote,
-  Setting,
 } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import type { Redis } from 'ioredis';
@@ -28,7 +27,8 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
 }
 
 interface About {
-  readonly what?: Setting['what'];
+  readonly what?: 'mode' | 'share' | 'limits';
+  readonly allows?: boolean;
   readonly limits?: LiveLimits;
   /** The key whose limits the command changes. If `resets` is set, the command also deletes the counts of the key. */
   readonly key?: string;
@@ -39,7 +39,7 @@ export function change(
   limiter: string,
   options: NoteOptions,
   make: (control: RedisControl, note: OverrideNote) => Promise<void>,
-  { what, limits, key, resets = false }: About = {},
+  { what, allows = false, limits, key, resets = false }: About = {},
 ): Promise<void> {
   const note = noteOf(options);
   const untilMs = options.until === undefined ? undefined : instantFrom(options.until);
@@ -52,8 +52,9 @@ export function change(
     const all = await control.list();
     const overrides = all.filter((one) => one.limiter === limiter);
     const spared = limiter === EVERY && what ? sparedBy(what, all) : [];
+    const ignored = allows ? 'allowed keys' : what === 'limits' ? undefined : what;
     const unfit = [
-      ...(what === 'mode' || what === 'share' ? withoutModes(named ?? [], what) : []),
+      ...(ignored === undefined ? [] : shapersIn(named ?? [], `a shaper has no ${ignored}`)),
       ...(limits && limiter !== EVERY ? withoutNumbers(named ?? [], limits) : []),
     ];
     const waitMs = options.wait === false ? 0 : undefined;
@@ -87,8 +88,7 @@ interface Unfit {
   readonly why: string;
 }
 
-function withoutModes(named: readonly KnownLimiter[], what: Setting['what']): Unfit[] {
-  const why = `a shaper has no ${what}`;
+function shapersIn(named: readonly KnownLimiter[], why: string): Unfit[] {
   return named.filter(isShaper).map(({ name }) => ({ name, why }));
 }
 
@@ -111,7 +111,9 @@ export function ruleOnKey(
   options: NoteOptions & KeyOptions,
 ): Promise<void> {
   const counted = keyFrom(key, options);
-  return change(limiter, options, (control, note) => control[verdict](limiter, counted, note));
+  return change(limiter, options, (control, note) => control[verdict](limiter, counted, note), {
+    allows: verdict === 'allow',
+  });
 }
 
 export function clearKey(

@@ -1,6 +1,10 @@
+/** The parts of a shaper, such as `name/pace`, come before all others. */
 export function nearestFirst(name: string, names: readonly string[]): string[] {
   const distances = new Map(
-    names.map((other) => [other, levenshteinDistance(simple(name), simple(other))]),
+    names.map((other) => {
+      const isPart = other.startsWith(`${name}/`);
+      return [other, isPart ? -1 : levenshteinDistance(simple(name), simple(other))];
+    }),
   );
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }

@@ -147,6 +147,14 @@ describe('what a server says', () => {
     },
   );
 
+  it('takes a Cluster none of whose nodes can be reached for a problem', () => {
+    const rights = new Error('None of startup nodes is available');
+    expect(findings({}, { isCluster: true, servers: [], rights })['connection']).toMatchObject({
+      verdict: 'problem',
+      todo: expect.stringContaining('CLUSTER SLOTS'),
+    });
+  });
+
   it('says which of several servers is meant', () => {
     const server = { medianRoundTripMs: 0.3, aheadMs: 0 };
     const servers = [

@@ -125,7 +125,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(share.spared).toEqual([]);
   });
 
-  it('says where a mode has no effect: a shaper follows none', async () => {
+  it('says where a setting has no effect: a shaper has no mode and allows no key', async () => {
     const control = await process(['api']);
     control.register?.('partner', makeShaperRule(10, 1_000_000, 2, 0));
     control.register?.('busy', makeLeasesRule(20, 60_000_000));
@@ -134,6 +134,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     });
     const set = await spillway(['set', 'partner', 'off', ...because]);
     expect(set.out).toContain('Not applied to partner: a shaper has no mode.');
+    const allowed = await spillway(['allow', 'partner', 'acme', ...because]);
+    expect(allowed.out).toContain('Not applied to partner: a shaper has no allowed keys.');
+    expect((await spillway(['block', 'partner', 'acme', ...because])).out).not.toContain('Not app');
     expect((await json<Set>('set', '*', 'shadow', ...because)).spared).toEqual(['partner']);
     await spillway(['limits', '*', '--factor', '0.5', ...because]);
     const { out } = await spillway(['status']);

@@ -60,6 +60,12 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       expect((await spillway([...args, '--anyway'])).code).toBe(0);
     });
 
+    it('names the parts of a shaper with this name first', async () => {
+      await announce('partners', 'partner/calls', 'api');
+      const { err } = await impatient(['block', 'partner', 'acme', ...because]);
+      expect(err).toContain('Announced: partner/calls, partners, api.');
+    });
+
     it('and says so where none is announced at all, and where there are many', async () => {
       expect((await impatient(['set', 'api', 'off', ...because])).err).toContain(
         'No limiter is announced',

@@ -23,6 +23,7 @@ const CLOCKS_APART_MS = 1_000;
 /** Returns the findings, the most fundamental first. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
+    ...(facts.servers.length === 0 ? [UNREACHABLE] : []),
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),
     ...rightsFindings(facts),
     limitersFinding(facts),
@@ -323,6 +324,14 @@ function settingsFinding({ settingsLost }: Facts): Finding {
     todo: `spillway restore writes them back, spillway clear --all removes them. See ${OPERATIONS}#when-redis-loses-its-data`,
   };
 }
+
+/** A Cluster that was reached may name nodes at addresses that only they can use. */
+const UNREACHABLE: Finding = {
+  check: 'connection',
+  verdict: 'problem',
+  found: 'no node of the Cluster can be reached at the address that the Cluster announces',
+  todo: 'Compare the reply to CLUSTER SLOTS, and set cluster-announce-ip on each node',
+};
 
 const CLIENTS: Finding = {
   check: 'clients',
