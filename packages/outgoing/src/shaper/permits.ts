@@ -102,7 +102,9 @@ export class Permit {
   /** Whether this process may use the permit for another job. Each call counts as a use. */
   reuse(nowUs: number): boolean {
     this.uses += 1;
-    return this.uses <= MAX_REUSES && nowUs - this.sinceUs < MAX_REUSE_US;
+    // A live change may have lowered the limit below the permits that this process holds.
+    const isWithin = this.permits.leftFor(this.step.key, 0) >= 0;
+    return isWithin && this.uses <= MAX_REUSES && nowUs - this.sinceUs < MAX_REUSE_US;
   }
 
   /** Whether the lease may have expired if the answer or the start was this late. */

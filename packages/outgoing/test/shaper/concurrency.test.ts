@@ -140,6 +140,17 @@ describe('maxConcurrent in one process', () => {
     expect(runs.ms).toEqual([0, 100, 200]);
   });
 
+  it('starts no job on a permit beyond a lower live limit', async () => {
+    const control = memoryControl();
+    const shaper = createShaper({ name: 'calls', maxConcurrent: 4 }, { ...quiet, control });
+    const runs = new Runs();
+    runs.runMany(shaper, 8);
+    await pass(50);
+    control.set('calls/permits', { limits: { limit: 1 } }, { by: 'ada', because: 'slow' });
+    await pass(500);
+    expect(runs.ms).toEqual([0, 0, 0, 0, 100, 200, 300, 400]);
+  });
+
   it('can be planned for a key', async () => {
     const plan = (key: string) => (key === 'big' ? { maxConcurrent: 3 } : undefined);
     const shaper = createShaper({ maxConcurrent: 1, plan }, quiet);
