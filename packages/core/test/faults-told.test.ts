@@ -10,7 +10,7 @@ import {
   SpillwayError,
   type Store,
 } from '@spillway/core';
-import { tellFault } from '@spillway/core/adapter';
+import { tellAdapterFault, tellFault } from '@spillway/core/adapter';
 import { remoteStore } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
@@ -103,6 +103,13 @@ describe('a fault that nobody hears', () => {
     } finally {
       warn.mockRestore();
     }
+  });
+
+  it('is told once to an observer that an adapter lists twice', () => {
+    const onFault = vi.fn();
+    const observer = { onFault };
+    tellAdapterFault({ observers: [observer, observer], logger: false }, new Error('a bug'));
+    expect(onFault).toHaveBeenCalledTimes(1);
   });
 
   it('is told in one line of bounded length, whatever a client has put into it', async () => {

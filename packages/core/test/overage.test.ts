@@ -143,6 +143,20 @@ describe('overage in a token bucket', () => {
     expect(shown(limiter.consume('ada'))).toBe('true allowed undefined 2 3');
   });
 
+  it('says so of a cost that is too large to be counted', () => {
+    const { limiter } = limiterOf({ ...NUMBERS, window: '3s' });
+    expect(shown(limiter.peek('ada', { cost: 7 }))).toBe('true allowed true 0 3');
+    expect(shown(limiter.consume('ada', { cost: 7 }))).toBe('true allowed true 0 3');
+    expect(shown(limiter.consume('ada', { cost: 6 }))).toBe('true allowed true 6 0');
+  });
+
+  it.each(['1s', '3s'] as const)('always has room for a cost of 0, by %s', (window) => {
+    const { limiter } = limiterOf({ ...NUMBERS, window, algorithm: tokenBucket });
+    limiter.consume('ada', { cost: 5 });
+    expect(limiter.consume('ada', { cost: 0 })).toMatchObject({ used: 5, retryAfterMs: 0 });
+    expect(limiter.peek('ada', { cost: 0 })).toMatchObject({ used: 5, retryAfterMs: 0 });
+  });
+
   it('is exact with fractions', () => {
     const { limiter } = limiterOf({ ...NUMBERS, window: '1s', algorithm: tokenBucket });
     limiter.consume('ada', { cost: 3 });

@@ -146,7 +146,7 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
   const roomUs = rule.tolUs - debtUs;
-  const waitUs = cost * period - roomUs;
+  const waitUs = cost && cost * period - roomUs;
   const remaining = roomUs < 0 ? 0 : Math.floor(roomUs / period);
   return {
     used: rule.burst - remaining,
@@ -161,7 +161,8 @@ function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNu
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;
   const num = refill.num - roomNum;
-  return Math.max(0, num > 0 ? us + 1 : us);
+  // A cost of 0 passes, also in debt, and beyond the burst with `overage`.
+  return cost && Math.max(0, num > 0 ? us + 1 : us);
 }
 
 export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number): Receipt {

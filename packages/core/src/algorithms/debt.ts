@@ -69,8 +69,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
 }
 
 function measureInDebt(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
-  const numbers = { ...measureParts(rule, answer, cost, 0), used: unitsUsed(rule, answer) };
-  return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
+  return { ...measureParts(rule, answer, cost, 0), used: unitsUsed(rule, answer) };
 }
 
 function calendarWithDebt(rule: CalendarRule, debt: number, ofLimit: number): CalendarRule {

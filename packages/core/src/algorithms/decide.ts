@@ -99,7 +99,9 @@ export function decideStep(
     resetMs,
     policy,
   };
-  return isOver(rule, used) ? { ...decision, over: true } : decision;
+  return isOver(rule, used) || (rule.soft && !answer.allowed)
+    ? { ...decision, over: true }
+    : decision;
 }
 
 export function isOver({ soft }: Rule, used: number): boolean {

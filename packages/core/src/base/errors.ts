@@ -173,8 +173,11 @@ export function show(value: unknown): string {
   let text: string;
   try {
     disregard(value);
-    // String() of a function is its source, which may have several lines.
-    text = typeof value === 'string' ? JSON.stringify(value) : String(value).replace(/\s+/g, ' ');
+    // A string may be long, and at most 60 characters are shown. String() of a function may have several lines.
+    text =
+      typeof value === 'string'
+        ? JSON.stringify(value.slice(0, 60))
+        : String(value).replace(/\s+/g, ' ');
   } catch {
     text = typeof value;
   }

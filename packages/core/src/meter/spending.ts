@@ -6,7 +6,7 @@ import type { LimiterTurn, Settling } from '../contract/limiter-turn.js';
 import type { Reservation } from '../contract/metered-cost.js';
 import { Charge } from './charge.js';
 import type { Resends } from './resends.js';
-import { greaterOf, isUsage, sumOf, timesOf } from './usage.js';
+import { greaterOf, isIn, isUsage, sumOf, timesOf } from './usage.js';
 
 declare class AbortController {
   readonly signal: HostSignal;
@@ -107,8 +107,10 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 
   add(usage: Partial<Usage>): void {
-    if (this.settled !== undefined || this.end || !this.accepts('add', usage)) return;
-    this.added = sumOf(usage as Usage, this.added);
+    if (this.settled !== undefined || this.end) return;
+    const added = this.complete('add', usage as Usage, this.added);
+    if (added === undefined) return;
+    this.added = added;
     for (const line of this.lines) {
       const nowUs = line.settling.releases.client.clock.nowUs();
       if (nowUs < line.sentUs + CHARGE_EVERY_US) continue;
@@ -120,11 +122,13 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 
   settle(usage: Usage): boolean {
-    if (this.settled !== undefined || !this.accepts('settle', usage)) return false;
+    if (this.settled !== undefined) return false;
+    const whole = this.complete('settle', usage);
+    if (whole === undefined) return false;
     const { lines } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    this.settled = this.complete(usage);
+    this.settled = whole;
     for (const line of late) keepAlive(line, line.charge.settleNow(this.unitsOf(line)));
     return true;
   }
@@ -178,12 +182,28 @@ export class Spending<Usage> implements Spent<Usage> {
 
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
-    return this.added === undefined ? atLeast : this.complete(sumOf(this.added, atLeast));
+    return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
   }
 
-  /** A price function must not read undefined, so components that the usage leaves out become 0. Returns a copy. */
-  private complete(usage: Usage): Usage {
-    return sumOf(usage, this.reserved && timesOf(this.reserved.usage, 0));
+  /**
+   * Returns a copy, with `before` added, that has all components that are reserved, because a price function must not
+   * read undefined: those that the usage leaves out are 0. If the usage is invalid, reports a fault and returns
+   * undefined.
+   */
+  private complete(method: string, usage: Usage, before?: Usage): Usage | undefined {
+    try {
+      if (isUsage(usage)) {
+        const whole = sumOf(usage, before ?? (this.reserved && timesOf(this.reserved.usage, 0)));
+        if (isIn(usage, whole)) return whole;
+      }
+    } catch {
+      // A getter of the usage or, if it reads a private field, of a copy failed.
+    }
+    const [line] = this.lines;
+    const error = mustBe(`${method}()`, 'integers from 0', usage, 'SPW_COST_INVALID');
+    const limiter = line?.turn.decision.limiter ?? '';
+    line?.settling.observers.fault({ limiter, source: 'cost', error });
+    return undefined;
   }
 
   private unitsOf(line: Line<Usage>): number {
@@ -206,16 +226,6 @@ export class Spending<Usage> implements Spent<Usage> {
     }
     settling.observers.fault({ limiter: turn.decision.limiter, source: 'cost', error });
     return charge.excessOver(0);
-  }
-
-  /** If the usage is invalid, reports a fault and returns false. */
-  private accepts(method: string, usage: unknown): boolean {
-    if (isUsage(usage)) return true;
-    const [line] = this.lines;
-    const error = mustBe(`${method}()`, 'integers from 0', usage, 'SPW_COST_INVALID');
-    const limiter = line?.turn.decision.limiter ?? '';
-    line?.settling.observers.fault({ limiter, source: 'cost', error });
-    return false;
   }
 
   private exceed(limiter: string): void {

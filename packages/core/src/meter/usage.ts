@@ -25,6 +25,17 @@ export function timesOf<Usage>(usage: Usage, factor: number): Usage {
   return combined(usage, usage, (units) => Math.ceil(units * factor));
 }
 
+/**
+ * Whether a copy of the usage has a component of it. An instance of a class may have none, because a copy has only
+ * public fields, and the components of `whole` that the class computes.
+ */
+export function isIn<Usage>(usage: Usage, whole: Usage): boolean {
+  if (typeof usage === 'number') return true;
+  const proto = Object.getPrototypeOf(usage);
+  const isPlain = proto === null || proto === Object.prototype;
+  return isPlain || Object.keys(whole as Numbers).some((name) => name in (usage as object));
+}
+
 type Numbers = Readonly<Record<string, number>>;
 
 function combined<Usage>(
@@ -34,9 +45,9 @@ function combined<Usage>(
 ): Usage {
   if (typeof one === 'number')
     return (other === undefined ? one : units(one, other as number)) as Usage;
-  const all: Record<string, number> = { ...(one as Numbers) };
-  for (const [name, own] of Object.entries((other ?? {}) as Numbers))
-    all[name] = units((one as Numbers)[name] ?? 0, own);
+  const [a, b] = [one as Numbers, (other ?? {}) as Numbers];
+  const all: Record<string, number> = {};
+  for (const name of Object.keys({ ...a, ...b })) all[name] = units(a[name] ?? 0, b[name] ?? 0);
   // A price may read a getter of the app's class. It is set last, so that no setter of the class runs.
   return Object.setPrototypeOf(all, Object.getPrototypeOf(one));
 }

@@ -138,5 +138,7 @@ export function tellAdapterFault(
 ): void {
   const fault = { limiter: '', source: 'adapter', error } as const;
   tellFault(onFault, fault, logger);
-  for (const observer of observers) tellFault(observer.onFault?.bind(observer), fault, false);
+  for (const observer of new Set(observers)) {
+    tellFault(observer.onFault?.bind(observer), fault, false);
+  }
 }

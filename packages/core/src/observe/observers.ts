@@ -99,8 +99,10 @@ export class Observers {
   }
 
   control(control: Control): void {
-    if (typeof control.settingsLost !== 'boolean') return;
-    this.each('', (observer) => observer.onControl?.(control));
+    this.each(
+      '',
+      (observer) => typeof control.settingsLost === 'boolean' && observer.onControl?.(control),
+    );
   }
 
   fault(fault: Fault): void {

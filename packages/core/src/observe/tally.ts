@@ -225,7 +225,7 @@ export class Tally implements Observer {
   get lostControls(): number | undefined {
     if (this.controls.size === 0) return undefined;
     let lost = 0;
-    for (const { settingsLost } of this.controls) if (settingsLost) lost += 1;
+    for (const control of this.controls) if (isLost(control)) lost += 1;
     return lost;
   }
 
@@ -283,4 +283,13 @@ function sum(one: number, other: number): number {
 
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
   return getOrMake(outer, key, () => new Map<K, V>());
+}
+
+/** A custom control that fails must not fail the whole scrape. */
+function isLost(control: Pick<Control, 'settingsLost'>): boolean {
+  try {
+    return control.settingsLost === true;
+  } catch {
+    return false;
+  }
 }

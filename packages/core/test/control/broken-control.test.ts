@@ -1,6 +1,7 @@
 /** A broken custom control: requests are decided as declared, and faults are reported. */
 
 import { type Control, concurrencyLimit, memoryStore, rateLimit } from '@spillway/core';
+import { Tally } from '@spillway/core/adapter';
 import { liveControl } from '@spillway/core/control';
 import { describe, expect, it } from 'vitest';
 import { setUp, two } from '../guard-set-up.js';
@@ -52,6 +53,26 @@ describe('a control that is broken', () => {
     expect(() => under({ [method]: undefined })).toThrow(
       `control must be an object with ${method}()`,
     );
+  });
+
+  it('fails neither a guard nor a scrape if it cannot say whether settings were lost', () => {
+    let answer: () => boolean = throwing;
+    const control = liveControl({
+      ...nothing,
+      get settingsLost() {
+        return answer();
+      },
+    });
+    const tally = new Tally();
+    const { admit, faults } = setUp(rateLimit(two), { control, observers: [tally] });
+    expect([admit(), admit(), admit()].map((one) => one.status)).toEqual([200, 200, 429]);
+    expect(faults[0]).toMatchObject({ source: 'observer', error: { message: 'bug' } });
+
+    answer = () => true;
+    setUp(rateLimit(two), { control, observers: [tally] });
+    expect(tally.lostControls).toBe(1);
+    answer = throwing;
+    expect(tally.lostControls).toBe(0);
   });
 
   it('is not taken to enforce what was declared in shadow', () => {

@@ -242,6 +242,67 @@ describe('a request without a settlement', () => {
     expect(faults).toEqual([]);
   });
 
+  it.each(['add', 'settle'] as const)(
+    'is a fault of %s if it has no component that counts',
+    (method) => {
+      class Hidden {
+        readonly #input: number;
+
+        constructor(input: number) {
+          this.#input = input;
+        }
+
+        get input(): number {
+          return this.#input;
+        }
+      }
+      const broken = {
+        get input(): number {
+          throw new Error('a bug');
+        },
+      };
+      for (const said of [new Map([['input', 30]]), new Date(30), new Hidden(30), broken]) {
+        const usage = meter<{ input: number }>({ reserve: () => ({ input: 10 }) });
+        const cost = usage.cost(({ input }) => input);
+        const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
+        const admission = admit();
+        for (let i = 0; i < 2; i += 1) usage.of(admission)[method](said as { input: number });
+        admission.release({ status: 200 });
+        if (said instanceof Hidden) {
+          // The reservation names the component, so it is read through the getter.
+          expect(numbers()).toMatchObject({ used: method === 'add' ? 60 : 30 });
+          expect(faults).toEqual([]);
+        } else {
+          expect(numbers()).toMatchObject({ used: 10 });
+          expect(faults[0]).toMatchObject({ source: 'cost', error: { code: 'SPW_COST_INVALID' } });
+        }
+      }
+    },
+  );
+
+  it('loses nothing that a class computed before a plain object names it', () => {
+    class Tokens {
+      readonly input: number;
+
+      constructor(input: number) {
+        this.input = input;
+      }
+
+      get total(): number {
+        return this.input * 2;
+      }
+    }
+    const usage = meter<{ total: number }>();
+    const { admit, numbers } = setUp(
+      rateLimit({ ...ROWS, limit: 1_000, cost: usage.cost(({ total }) => total) }),
+    );
+    const admission = admit();
+    usage.of(admission).add(new Tokens(60));
+    usage.of(admission).add({ total: 5 });
+    admission.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 125 });
+  });
+
   it.each([undefined, { input: 10, output: 10 }])(
     'costs what was said when it was said, though the object changes later; reserved: %o',
     (reserved) => {
