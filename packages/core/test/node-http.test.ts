@@ -244,7 +244,10 @@ describe('nodeGuard', () => {
     await until(() => closed);
     answer();
     await until(() => said.length === 1);
-    expect({ said, outcomes }).toEqual({ said: [false], outcomes: [{ aborted: true }] });
+    expect({ said, outcomes }).toEqual({
+      said: [false],
+      outcomes: [{ aborted: true, unhandled: true }],
+    });
   });
 
   it('goes on, and says so, when something of it fails', async () => {

@@ -151,7 +151,7 @@ describe('a client of an edge runtime that goes away', () => {
     client.abort();
     store.answer();
     expect((await response).status).toBe(499);
-    expect(outcomes).toEqual([{ aborted: true }]);
+    expect(outcomes).toEqual([{ aborted: true, unhandled: true }]);
   });
 });
 

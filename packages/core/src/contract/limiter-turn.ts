@@ -11,6 +11,8 @@ export interface ResponseEnd {
   readonly status?: number;
   /** True if the client went away before the response was complete. */
   readonly aborted?: boolean;
+  /** True if the client went away before a handler could run. */
+  readonly unhandled?: boolean;
 }
 
 /** What a guard passes to its limiters. */

@@ -180,10 +180,16 @@ export class Memory implements SyncStore {
 
   private overflows(nowUs: number, op?: Op): boolean {
     const most = (op === 'hold' && this.forgivesUpTo) || this.maxEntries;
-    if (this.own.size < most) return false;
-    this.own.reclaim(nowUs);
-    this.overflow.reclaim(nowUs);
-    return this.own.size >= most;
+    const { own, overflow } = this;
+    if (own.size < most) return false;
+    // Once a sweep has left the store full, the other steps of the group don't repeat it.
+    if (overflow.fullAtUs !== nowUs) {
+      own.reclaim(nowUs);
+      overflow.reclaim(nowUs);
+      if (own.size < most) return false;
+      overflow.fullAtUs = nowUs;
+    }
+    return true;
   }
 }
 

@@ -10,6 +10,8 @@ export const OVERFLOW_COUNTS = 1024;
 
 export class Overflow {
   uses = 0;
+  /** When a sweep last left the store full. */
+  fullAtUs = 0;
   /** Kept until all must have expired: any key without its own count may have been charged on one of them. */
   private counts: Shelves | undefined;
   private untilUs = 0;

@@ -162,7 +162,9 @@ export class Spending<Usage> implements Spent<Usage> {
     if (!line) return undefined;
     const { charge } = line;
     const isCut = outcome.aborted === true || (outcome.status ?? 200) >= 500;
-    this.end ??= this.endAfter(isCut, outcome.durationMs);
+    this.end ??= outcome.unhandled
+      ? { owed: undefined, keeps: false }
+      : this.endAfter(isCut, outcome.durationMs);
     line.endedUs = line.settling.releases.client.clock.nowUs();
     const units = this.unitsOf(line);
     if (this.settled === undefined) charge.tell(isCut ? 'cut' : 'silent', units);

@@ -260,7 +260,7 @@ export class Gate<Raw> {
     try {
       exchange.decided?.(admission);
       if (waited && exchange.isGone()) {
-        admission.release({ aborted: true });
+        admission.release({ aborted: true, unhandled: true });
         return 'gone';
       }
       if (!isWatched) exchange.onClosed((outcome) => admission.release(outcome));

@@ -248,7 +248,7 @@ describe('a permit', () => {
     const response = handler(ask({ signal: client.signal }));
     client.abort();
     expect((await (response as Promise<Response>)).status).toBe(499);
-    expect(outcomes).toEqual([{ aborted: true }]);
+    expect(outcomes).toEqual([{ aborted: true, unhandled: true }]);
   });
 
   it('ends when the response is thrown away unread', async () => {

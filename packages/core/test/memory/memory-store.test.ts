@@ -98,6 +98,34 @@ describe('the memory store', () => {
     expect(store.overflowed).toBe(overflowed);
   });
 
+  it('sweeps its shelves once for all steps of a group while it stays full', () => {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock, maxEntries: 3 });
+    const shared = makeRule('fixed-window', 5, MINUTE);
+    let sweeps = 0;
+    const shelf = () => {
+      const own = shared.logic.shelf();
+      const { reclaim } = own;
+      const counting = (nowUs: number): void => {
+        sweeps += 1;
+        reclaim.call(own, nowUs);
+      };
+      return Object.assign(own, { reclaim: counting });
+    };
+    const rule = { ...shared, logic: Object.assign(Object.create(shared.logic), { shelf }) };
+    const group = (name: string) => ['a', 'b', 'c'].map((key) => take(`${name} ${key}`, rule));
+    store.apply(group('own'));
+    store.apply(group('shared'));
+    clock.advance(1);
+    sweeps = 0;
+    store.apply(group('next'));
+    expect(sweeps).toBe(2); // of the shelf of single keys, and of that of shared counts
+    clock.advance('5m');
+    const { overflowed } = store;
+    expect(store.apply(group('new')).map(({ allowed }) => allowed)).toEqual([true, true, true]);
+    expect(store.overflowed).toBe(overflowed);
+  });
+
   it('counts the entries of logs, and lets the newest absorb more when there is no room', () => {
     const clock = new ManualClock();
     const store = memoryStore({ clock, maxEntries: 3 });

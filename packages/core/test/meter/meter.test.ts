@@ -1,6 +1,17 @@
 /** What a limit charges for a request whose cost is known afterwards. */
 
-import { calendar, fixedWindow, memoryControl, meter, partial, rateLimit } from '@spillway/core';
+import {
+  calendar,
+  fixedWindow,
+  memoryControl,
+  memoryStore,
+  meter,
+  partial,
+  rateLimit,
+  type UnitsEvent,
+} from '@spillway/core';
+import { type Exchange, Gate } from '@spillway/core/adapter';
+import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { key, setUp } from './set-up.js';
 
@@ -574,4 +585,25 @@ describe('debt', () => {
     await control.set('rows', { limits: { factor: 2 } }, { by: 'ada', because: 'test' });
     expect(admit().allowed).toBe(false);
   });
+});
+
+it('charges nothing if the client left before a handler could run, whatever is owed at admission', async () => {
+  const rows = meter({ reserve: () => 10, atLeast: () => 4 });
+  const store = memoryStore();
+  const events: UnitsEvent[] = [];
+  const limiter = rateLimit({ ...ROWS, key: async () => 'ada', cost: rows.cost((n) => n + 1) });
+  const observers = [{ onUnits: (event: UnitsEvent) => events.push(event) }];
+  const gate = new Gate(limiter, { store, observers });
+  const exchange: Exchange = {
+    isGone: () => true,
+    onClosed: () => undefined,
+    getHeader: () => undefined,
+    setHeader: () => undefined,
+    reject: () => undefined,
+  };
+  expect(await gate.enter(request(), exchange, {})).toBe('gone');
+  expect(events).toEqual([
+    { limiter: 'rows', kind: 'reserved', units: 11 },
+    { limiter: 'rows', kind: 'returned', units: 11 },
+  ]);
 });

@@ -165,7 +165,10 @@ export function departures<Guard>(driver: Driver<Guard>): void {
     await until(() => closed);
     store.answer();
     await until(() => store.calls.length === 2);
-    expect({ outcomes, handled }).toEqual({ outcomes: [{ aborted: true }], handled: 0 });
+    expect({ outcomes, handled }).toEqual({
+      outcomes: [{ aborted: true, unhandled: true }],
+      handled: 0,
+    });
     expect(store.calls[1]).toMatchObject([{ op: 'put', limiter: 'gone', cost: 1 }]);
   });
 }
