@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';
 import { UnknownLimiterError } from './known.js';
@@ -25,7 +26,8 @@ function jsonOf(value: unknown): string {
 
 export function printError(error: unknown, json: boolean): void {
   // The message of an error that a policy throws may be no string.
-  const text = String(error instanceof Error ? error.message : error);
+  const thrown: unknown = error instanceof Error ? error.message : error;
+  const text = typeof thrown === 'string' ? thrown : inspect(thrown);
   // Commander's messages begin with `error: `, which JSON doesn't need.
   const message = error instanceof CommanderError ? text.replace(/^error: /, '') : text;
   const help = isSpillwayError(error) ? error.help : undefined;

@@ -1,6 +1,6 @@
 /** @spillway/outgoing/undici: a pace for the calls of undici's dispatchers. */
 
-import { mustBe } from '@spillway/core/adapter';
+import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 import { checkKey } from '@spillway/core/direct';
 import type { Dispatcher } from 'undici';
 import { type PacedFetchOptions, readFetchOptions } from './fetch/paced-fetch-options.js';
@@ -27,6 +27,19 @@ export interface PacedDispatchOptions
    */
   readonly origin?: string | URL | undefined;
 }
+
+const NAMES: NamesOf<PacedDispatchOptions> = {
+  key: 1,
+  maxPause: 1,
+  jitter: 1,
+  random: 1,
+  xRateLimit: 1,
+  onPause: 1,
+  onFault: 1,
+  logger: 1,
+  clock: 1,
+  origin: 1,
+};
 
 type Dispatch = Dispatcher['dispatch'];
 type Handler = Dispatcher.DispatchHandler;
@@ -57,6 +70,7 @@ export function pacedDispatch<Pace extends string = never>(
   shaper: Shaper<Pace>,
   options: PacedDispatchOptions = {},
 ): Dispatcher.DispatcherComposeInterceptor {
+  checkOptions(options, 'pacedDispatch()', NAMES);
   const { origin, ...others } = options;
   const { pauses } = readFetchOptions(shaper, others);
   if (origin !== undefined) originOf(origin);
@@ -73,7 +87,7 @@ export function pacedDispatch<Pace extends string = never>(
 
 function originOf(given: unknown): string {
   const url = URL.canParse(String(given)) ? new URL(String(given)) : undefined;
-  if (url?.host) return url.origin;
+  if (url?.host && url.origin !== 'null') return url.origin;
   throw mustBe('origin', "an origin, as in 'https://api.example.com'", given);
 }
 
@@ -130,12 +144,14 @@ async function dispatchInSlot(
   const job = { signal } as ScheduleOptions;
   const send = (): Promise<void> => {
     const startMs = pauses.nowMs();
+    let isStarted = false;
     return new Promise((resolve) => {
       dispatch(call, {
         onRequestStart: (controller, context) => {
           // A handler can abort the call also after its slot, while it waits for a connection.
-          if (signal.aborted) controller.abort(signal.reason as Error);
-          else handler.onRequestStart?.(controller, context);
+          isStarted = !signal.aborted;
+          if (isStarted) handler.onRequestStart?.(controller, context);
+          else controller.abort(signal.reason as Error);
         },
         onRequestUpgrade: (controller, status, headers, socket) => {
           resolve();
@@ -154,8 +170,8 @@ async function dispatchInSlot(
         onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
         onResponseError: (controller, error) => {
           resolve();
-          // After an abort, the handler has already got its error.
-          if (!signal.aborted) handler.onResponseError?.(controller, error);
+          // After an abort before the start, the handler has already got its error.
+          if (isStarted || !signal.aborted) handler.onResponseError?.(controller, error);
         },
       });
     });

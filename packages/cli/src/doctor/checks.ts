@@ -325,12 +325,12 @@ function settingsFinding({ settingsLost }: Facts): Finding {
   };
 }
 
-/** A Cluster that was reached may name nodes at addresses that only they can use. */
+/** A Cluster that was reached may name no nodes, or nodes at addresses that only they can use. */
 const UNREACHABLE: Finding = {
   check: 'connection',
   verdict: 'problem',
-  found: 'no node of the Cluster can be reached at the address that the Cluster announces',
-  todo: 'Compare the reply to CLUSTER SLOTS, and set cluster-announce-ip on each node',
+  found: 'CLUSTER SLOTS names no node that can be reached',
+  todo: 'Assign slots, and set cluster-announce-ip on each node to an address that clients can use',
 };
 
 const CLIENTS: Finding = {

@@ -16,7 +16,10 @@ export class Releases {
   readonly client: StoreClient;
   private readonly stopListening: () => void;
 
-  /** @param stopListening stops the calls of `catchUp`. The breaker, which outlives guards, keeps its listeners */
+  /**
+   * @param stopListening stops the calls of `catchUp`, because the breaker outlives guards. What a handler releases
+   * after `drain` and does not reach the store is then resent by timers alone
+   */
   constructor(client: StoreClient, stopListening: () => void = () => undefined) {
     this.client = client;
     this.stopListening = stopListening;

@@ -31,8 +31,8 @@ export const STORE_CALL_DURATION = {
 /** What the counter of each kind of units counts. */
 const UNITS: Readonly<Record<UnitsKind, string>> = {
   reserved: 'Units that limits with a meter have charged at admission.',
-  added: 'Units that were charged beyond the reservation of a request.',
-  returned: 'Units of a request that were charged, and given back.',
+  added: 'Units of requests that were charged after admission.',
+  returned: 'Units of requests that were taken off after admission.',
   cut: 'Units of requests that were cut off before they were settled.',
   silent: 'Units of requests that were never settled.',
   forgiven: 'Units that were not charged, because the count was at its limit and debt.',

@@ -99,10 +99,13 @@ export class Observers {
   }
 
   control(control: Control): void {
-    this.each(
-      '',
-      (observer) => typeof control.settingsLost === 'boolean' && observer.onControl?.(control),
-    );
+    try {
+      if (typeof control.settingsLost !== 'boolean') return;
+    } catch (error) {
+      this.fault({ limiter: '', source: 'control', error });
+      return;
+    }
+    this.each('', (observer) => observer.onControl?.(control));
   }
 
   fault(fault: Fault): void {

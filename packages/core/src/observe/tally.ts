@@ -285,11 +285,11 @@ function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
   return getOrMake(outer, key, () => new Map<K, V>());
 }
 
-/** A custom control that fails must not fail the whole scrape. */
+/** A custom control that fails must not fail the whole scrape. It may have lost its settings. */
 function isLost(control: Pick<Control, 'settingsLost'>): boolean {
   try {
     return control.settingsLost === true;
   } catch {
-    return false;
+    return true;
   }
 }

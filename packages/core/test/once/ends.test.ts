@@ -76,6 +76,24 @@ describe('the claim of a request', () => {
     expect((await send()).text).toBe('slow');
   });
 
+  it('is lost before its lease ends if the store comes back only to hang', async () => {
+    const { store, send } = setUp();
+    const slow = await send();
+    const { apply } = store;
+    store.apply = () => Promise.reject(new Error('down'));
+    await vi.advanceTimersByTimeAsync(0.8 * LEASE_MS);
+    let hangs = 0;
+    store.apply = (steps) => {
+      if (!steps.some(({ op }) => op === 'record')) return apply.call(store, steps);
+      hangs += 1;
+      return new Promise<never>(() => undefined);
+    };
+    await vi.advanceTimersByTimeAsync(0.1 * LEASE_MS);
+    expect(hangs).toBe(1);
+    await vi.advanceTimersByTimeAsync(0.1 * LEASE_MS - 1);
+    expect(slow.claim?.signal.aborted).toBe(true);
+  });
+
   it('is not lost if one renewal in a lease reaches the store', async () => {
     const { store, send } = setUp();
     const slow = await send();

@@ -242,11 +242,15 @@ export class Pauses {
     const { periodMs } = this.shaper.paceOf(key);
     const maxMs = Math.min(Math.max(maxPauseMs, periodMs), MAX_PAUSE_MS);
     const pauseMs = Math.ceil(Math.min(ms, maxMs));
-    const startMs = this.nowMs();
+    let startMs = this.nowMs();
+    const untilMs = startMs + pauseMs;
     try {
-      // Only the store knows whether the longer pause still holds, because an operator may have reset the key.
-      const isShorter = startMs + pauseMs <= state.pausedUntilMs;
-      if (isShorter && (await this.shaper.pauseOf(key)) >= pauseMs) return false;
+      if (untilMs <= state.pausedUntilMs) {
+        // Only the store knows whether the longer pause still holds, because an operator may have reset the key.
+        const otherMs = await this.shaper.pauseOf(key);
+        startMs = this.nowMs();
+        if (startMs + otherMs >= untilMs) return false;
+      }
       state.pausedUntilMs = startMs + pauseMs;
       if (key === host) this.hostPauses.notePause(host, state.pausedUntilMs);
       await this.shaper.pause(key, pauseMs, `response ${status} (${cause})`);
@@ -360,6 +364,7 @@ class HostPauses {
   }
 }
 
+/** `within` would wait a turn of the event loop longer. */
 function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const cancel = after(ms, resolve);

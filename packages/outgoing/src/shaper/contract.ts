@@ -199,12 +199,12 @@ export interface Shaper<Pace extends string = never> {
    * @param by who or what pauses, shown as {@link ShaperStats.pausedBy}, and cut to 256 UTF-16 units
    */
   pause(key: string, duration: Duration, by?: string): Promise<void>;
-  /** Resolves when no job waits or runs in this process. */
+  /** Resolves when no job waits or runs in this process, and no task. */
   onIdle(): Promise<void>;
   /**
-   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets waiting jobs start. Resolves when all jobs have
-   * ended or `timeout` (0 to 24 h) has passed, and no call to the store is pending. Jobs that still wait after
-   * `timeout` are rejected as by {@link close}.
+   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets waiting jobs start. Resolves when all jobs and
+   * tasks have ended or `timeout` (0 to 24 h) has passed, and no call to the store is pending. Jobs that wait longer are
+   * rejected as by {@link close}.
    */
   drain(timeout: Duration): Promise<Drained>;
   /**

@@ -15,8 +15,8 @@ import { FarStore, pass } from '../shaper/set-up.js';
 fakeTime();
 
 const PERIOD_MS = 50;
-/** A look at the host delays a call by at most a quarter of a period. In fake time, `setImmediate` takes 1 ms more. */
-const LEAST_GAP_MS = (3 / 4) * PERIOD_MS - 1;
+/** A look at the host delays a call by at most a quarter of a period. */
+const LEAST_GAP_MS = (3 / 4) * PERIOD_MS;
 const URL_A = 'https://a.example/';
 
 /** One process whose calls all have the key `ada`, and the times at which they reach the other side. */

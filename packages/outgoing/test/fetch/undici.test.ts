@@ -5,7 +5,15 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createShaper, hostAndCredential, type Shaper } from '@spillway/outgoing';
 import { type PacedDispatchOptions, pacedDispatch } from '@spillway/outgoing/undici';
-import { Agent, Client, interceptors, Pool, request, fetch as undiciFetch } from 'undici';
+import {
+  Agent,
+  Client,
+  type Dispatcher,
+  interceptors,
+  Pool,
+  request,
+  fetch as undiciFetch,
+} from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FakeShaper } from './fake-shaper.js';
 import { VirtualTime } from './virtual-time.js';
@@ -240,9 +248,45 @@ describe('a Pool or a Client, whose calls name no origin', () => {
     await expect(asked).rejects.toThrow(/origin must be .* got undefined/);
   });
 
-  it.each(['a.example', 'mailto:me', '', 5, null])('%s is no origin', (origin) => {
-    expect(() => pacedDispatch(fake() as Shaper, { origin } as never)).toThrow(/origin must be/);
+  it.each(['a.example', 'mailto:me', 'foo://a.example', '', 5, null])(
+    '%s is no origin',
+    (origin) => {
+      expect(() => pacedDispatch(fake() as Shaper, { origin } as never)).toThrow(/origin must be/);
+    },
+  );
+});
+
+it.each([null, 7, 'x', () => 'key'])('options that are %s are rejected', (options) => {
+  const making = () => pacedDispatch(fake() as Shaper, options as never);
+  expect(making).toThrow(expect.objectContaining({ code: 'SPW_OPTION_INVALID' }));
+});
+
+it('an option with a typo is rejected by a name that exists', () => {
+  const making = () => pacedDispatch(fake() as Shaper, { orgin: 'https://a.example' } as never);
+  expect(making).toThrow(/pacedDispatch\(\) has no option "orgin".*origin/);
+});
+
+it('an error after the start reaches a handler that aborted the wait, which is over', async () => {
+  const errors: string[] = [];
+  let abort: ((reason: Error) => void) | undefined;
+  const controller = { abort: () => undefined } as unknown as Dispatcher.DispatchController;
+  const paced = pacedDispatch(fake() as Shaper)((_, handler) => {
+    handler.onRequestStart?.(controller, {});
+    handler.onResponseStart?.(controller, 200, {}, 'OK');
+    abort?.(new Error('too late'));
+    handler.onResponseError?.(controller, new Error('other side closed'));
+    return true;
   });
+  paced(
+    { origin: 'https://a.example', path: '/', method: 'GET' },
+    {
+      onRequestStart: (own) => {
+        abort ??= (reason) => own.abort(reason);
+      },
+      onResponseError: (_, { message }) => errors.push(message),
+    },
+  );
+  await expect.poll(() => errors).toEqual(['other side closed']);
 });
 
 it('a call that is aborted between its slot and its connection is not sent', async () => {

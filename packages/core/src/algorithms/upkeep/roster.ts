@@ -93,6 +93,5 @@ export class Roster {
     this.held = new Map();
     for (const step of this.missed) if (others.delete(step)) this.held.set(step, 0);
     for (const [step, atUs] of others) this.held.set(step, atUs);
-    this.missed.clear();
   }
 }
