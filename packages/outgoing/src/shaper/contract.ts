@@ -203,8 +203,8 @@ export interface Shaper<Pace extends string = never> {
   onIdle(): Promise<void>;
   /**
    * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets waiting jobs start. Resolves when all jobs and
-   * tasks have ended or `timeout` (0 to 24 h) has passed, and no call to the store is pending. Jobs that wait longer are
-   * rejected as by {@link close}.
+   * tasks have ended or `timeout` (0 to 24 h) has passed, and no call to the store is pending. Jobs that still wait
+   * after `timeout` are rejected as by {@link close}.
    */
   drain(timeout: Duration): Promise<Drained>;
   /**
