@@ -83,11 +83,7 @@ export function makeShaperRule(
 
 /** `remaining` units pass without waiting. After `retryAfterMs` the cost passes, but may have to wait. */
 function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
-  const numbers = {
-    ...measureParts(rule, answer, cost, rule.waitUs),
-    used: unitsUsed(rule, answer),
-  };
-  return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
+  return { ...measureParts(rule, answer, cost, rule.waitUs), used: unitsUsed(rule, answer) };
 }
 
 /**

@@ -24,7 +24,7 @@ export interface KeepContext extends StepContext {
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. If the store fails, the answer has a `failure`. */
   ask(step: Step): Answer | Promise<Answer>;
-  whenLost(step: Step, lost: () => void): void;
+  whenLost(step: Step, lost: (isTaken: boolean) => void): void;
   abandon(step: Step): void;
   writeLater(last: Step, value: LateValue): void;
   /** Stops renewing the claim of `step`, and sends `last`, the step that ends it. */

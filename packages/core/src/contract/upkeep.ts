@@ -48,10 +48,10 @@ export interface Upkeep<Held> {
   /** Stops the renewal of a claim without sending anything. */
   abandon(step: Held): void;
   /**
-   * Calls `lost` if a renewal finds that another owner has the claim, or if all renewals have failed for a lease, so
-   * that another owner may have it.
+   * Calls `lost` if a renewal finds that another owner has the claim (`isTaken`), or if no renewal has arrived for a
+   * lease, so that another owner may have it. May call it again.
    */
-  whenLost(step: Held, lost: () => void): void;
+  whenLost(step: Held, lost: (isTaken: boolean) => void): void;
   /**
    * Keeps trying to write `value`, the response that belongs to a claim. `last` is the step that ends the claim. The
    * attempts stop when the value is written, or when `last` is no longer retried.

@@ -182,9 +182,14 @@ export class Spending<Usage> implements Spent<Usage> {
     return { owed: greaterOf(timesOf(perSecond, durationMs / 1000), owed), keeps: false };
   }
 
+  /** All components that are reserved, which a price may read. */
+  private get zeros(): Usage | undefined {
+    return this.reserved && timesOf(this.reserved.usage, 0);
+  }
+
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
-    return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
+    return this.added === undefined ? atLeast : sumOf(sumOf(this.added, this.zeros), atLeast);
   }
 
   /**
@@ -195,7 +200,7 @@ export class Spending<Usage> implements Spent<Usage> {
   private complete(method: string, usage: Usage, before?: Usage): Usage | undefined {
     try {
       if (isUsage(usage)) {
-        const whole = sumOf(usage, before ?? (this.reserved && timesOf(this.reserved.usage, 0)));
+        const whole = sumOf(usage, before ?? this.zeros);
         if (isIn(usage, whole)) return whole;
       }
     } catch {

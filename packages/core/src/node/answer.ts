@@ -49,6 +49,7 @@ export function watchResponse(
   let hasBegun = false;
   let hasEnded = false;
   let isWatched = false;
+  let isCut = false;
   let keeping: Promise<void> | undefined;
   const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
@@ -112,8 +113,13 @@ export function watchResponse(
       return false;
     }
     if (hasEnded) return Reflect.apply(write, res, args);
-    // If the client leaves now, the rest may be missing. A body that begins later is whole.
-    if (!isWatched && !isGone(req, res as object as NodeResponse)) watchStream(undefined);
+    if (!isWatched && !isGone(req, res as object as NodeResponse)) {
+      // If the client leaves now, the handler may stop, so what it writes later may be a part.
+      onceClosed(req, res as object as NodeResponse, () => {
+        isCut = true;
+        return undefined;
+      });
+    }
     isWatched = true;
     beginHead();
     const more = attempt(write, args);
@@ -128,6 +134,7 @@ export function watchResponse(
     if (hasEnded || !(isChunk(args[0]) || isLeftOut(args[0]))) return attempt(end, args);
     beginHead();
     hasEnded = true;
+    if (isCut) watcher.fail();
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     const kept = watcher.end();
     if (!kept) return attempt(end, args);

@@ -99,13 +99,8 @@ export class Observers {
   }
 
   control(control: Control): void {
-    try {
-      if (typeof control.settingsLost !== 'boolean') return;
-    } catch (error) {
-      this.fault({ limiter: '', source: 'control', error });
-      return;
-    }
-    this.each('', (observer) => observer.onControl?.(control));
+    // `in`, because a getter of a custom control may throw.
+    if ('settingsLost' in control) this.each('', (observer) => observer.onControl?.(control));
   }
 
   fault(fault: Fault): void {

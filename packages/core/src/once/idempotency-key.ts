@@ -1,6 +1,6 @@
 import { makeClaimsRule } from '../algorithms/claims.js';
-import { systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
+import { inTime } from '../base/within.js';
 import type { ClaimsAnswer } from '../contract/rule.js';
 import type { ApplyOptions, Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
@@ -44,7 +44,7 @@ export interface IdempotencyKeyState {
  * Reads the state of an idempotency key, without changing it.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID` for an invalid scope, `SPW_KEY_INVALID` for an invalid key; any error of
- * the store, and `SPW_STORE_TIMEOUT` if it does not answer within 5 s
+ * the store, and an error if it does not answer within 5 s
  * @example
  * ```ts run
  * import { memoryStore } from '@spillway/core';
@@ -63,7 +63,9 @@ export async function readIdempotencyKey(
   const { nowUs, state, owner, endsUs, note } = await askClaim(store, step);
   const isDone = state === 'done';
   const bytes = isDone
-    ? await store.values?.get({ limiter: step.limiter, key: step.key, id: owner }, inTime())
+    ? await inTimeOrThrow((options) =>
+        store.values?.get({ limiter: step.limiter, key: step.key, id: owner }, options),
+      )
     : undefined;
   return {
     state,
@@ -119,14 +121,17 @@ export async function dropIdempotencyKey(
   // Delete the response first: its name contains the owner, which is unknown once the claim is gone.
   if (size > 0) {
     const value = { limiter: step.limiter, key: step.key, id: owner };
-    await store.values?.set(value, new Uint8Array(0), 1_000, inTime());
+    await inTimeOrThrow((options) => store.values?.set(value, new Uint8Array(0), 1_000, options));
   }
   await askClaim(store, step);
   return now;
 }
 
-function inTime(): ApplyOptions {
-  return { deadlineUs: systemClock.nowUs() + TIMEOUT_US };
+/** Not all values keep to the deadline. */
+async function inTimeOrThrow<T>(call: (options: ApplyOptions) => T | PromiseLike<T>): Promise<T> {
+  const result = await inTime(TIMEOUT_US / 1000, (deadlineUs) => call({ deadlineUs }));
+  if ('error' in result) throw result.error;
+  return result.value;
 }
 
 async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {

@@ -38,8 +38,8 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly collected = new ResponseCollector();
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /** True if the claim ended before a response began. */
-  private isUnseen = false;
+  /** Another owner has the claim, so nobody could read the response. */
+  private isTaken = false;
   /** True after a disconnect or `maxRun`: the claim then ends as soon as the handler responds. */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
@@ -70,7 +70,10 @@ export class Run<Raw> implements ResponseWatcher {
       this.resolveEnded = resolve;
     });
     this.cancel = this.expireLater();
-    context.whenLost(this.step, () => this.controller.abort());
+    context.whenLost(this.step, (isTaken) => {
+      this.isTaken ||= isTaken;
+      this.controller.abort();
+    });
   }
 
   /**
@@ -104,7 +107,6 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   end(): Promise<void> | undefined {
-    if (this.isUnseen) void this.storeLate(this.last as Step | Promise<Step>);
     if (this.last) return undefined;
     const isFirst = this.settings.keepFirst;
     this.conclude(this.collected.toRecord() ?? failed());
@@ -115,9 +117,7 @@ export class Run<Raw> implements ResponseWatcher {
 
   fail(): void {
     if (this.last) return;
-    const known = this.collected.bodiless();
-    this.isUnseen = !known;
-    this.conclude(known ?? failed());
+    this.conclude(this.collected.bodiless() ?? failed());
     this.sendSoon();
   }
 
@@ -168,15 +168,6 @@ export class Run<Raw> implements ResponseWatcher {
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());
   }
 
-  /** Stores the response of a handler that was given up before it responded: a retry then gets it. */
-  private async storeLate(before: Step | Promise<Step>): Promise<void> {
-    this.isUnseen = false;
-    const record = this.collected.toRecord();
-    await before;
-    this.late?.forget();
-    if (record && this.shouldStore(record)) this.keepAnswer(record);
-  }
-
   private async sendClaim(): Promise<void> {
     this.isSent = true;
     const { last } = this;
@@ -197,6 +188,7 @@ export class Run<Raw> implements ResponseWatcher {
     // After 101 the connection changes protocol: there is no response to store.
     if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
       return false;
+    if (this.isTaken) return false;
     // For example, a parser rejected a truncated body: nothing was done.
     if (status >= 400 && status <= 499 && this.fingerprint?.isCut()) return false;
     return this.askApp({ status, fields });

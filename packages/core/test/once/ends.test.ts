@@ -2,7 +2,7 @@
 
 import { concurrencyLimit, type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
-import { remoteStore } from '@spillway/core/store';
+import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { Call, OnceStore, setUp } from './gate-set-up.js';
@@ -91,6 +91,18 @@ describe('the claim of a request', () => {
     await vi.advanceTimersByTimeAsync(0.1 * LEASE_MS);
     expect(hangs).toBe(1);
     await vi.advanceTimersByTimeAsync(0.1 * LEASE_MS - 1);
+    expect(slow.claim?.signal.aborted).toBe(true);
+  });
+
+  it('is lost first thing after its process was stalled for a lease', async () => {
+    let stalledUs = 0;
+    const clock = { nowUs: () => systemClock.nowUs() + stalledUs };
+    const { send } = setUp({}, undefined, { clock });
+    const slow = await send();
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 6);
+    expect(slow.claim?.signal.aborted).toBe(false);
+    stalledUs = LEASE_MS * 1_000;
+    await vi.advanceTimersByTimeAsync(LEASE_MS / 100);
     expect(slow.claim?.signal.aborted).toBe(true);
   });
 

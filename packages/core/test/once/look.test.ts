@@ -1,6 +1,6 @@
 /** What operators see and delete of idempotency keys. */
 
-import { memoryStore } from '@spillway/core';
+import { type Answer, memoryStore } from '@spillway/core';
 import { dropIdempotencyKey, readIdempotencyKey, remoteStore } from '@spillway/core/store';
 import { until } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -131,6 +131,25 @@ describe('an idempotency key', () => {
     await vi.advanceTimersByTimeAsync(5_010);
     expect(await outcome).toMatchObject({ code: 'SPW_STORE_TIMEOUT' });
   });
+
+  it.each(['get', 'set'] as const)(
+    'is not awaited forever, if %s of the values never answers',
+    async (method) => {
+      vi.useFakeTimers();
+      onTestFinished(() => void vi.useRealTimers());
+      const state = { allowed: false, nowUs: 1, state: 'done', owner: 'x', endsUs: 2e15, note: '' };
+      const values = {
+        get: () => Promise.resolve(new Uint8Array(1)),
+        set: () => Promise.resolve(),
+        [method]: () => new Promise<never>(() => undefined),
+      };
+      const apply = () => Promise.resolve([state as Answer]);
+      const store = remoteStore({ sync: false, apply, values });
+      const outcome = dropIdempotencyKey(store, name('k')).catch((error: unknown) => error);
+      await vi.advanceTimersByTimeAsync(5_010);
+      expect(await outcome).toMatchObject({ message: 'no answer within 5000 ms' });
+    },
+  );
 
   it('needs a caller', async () => {
     const { memory } = await serve();

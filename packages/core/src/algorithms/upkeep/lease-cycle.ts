@@ -26,7 +26,7 @@ const DONE_LEASES = 10;
 const OVERDUE_US = 1_000_000;
 
 interface WatchedClaim {
-  readonly lost: () => void;
+  readonly lost: (isTaken: boolean) => void;
   /** When the last renewal was sent that has reached the store. */
   renewedUs: number;
 }
@@ -78,7 +78,7 @@ export class LeaseCycle {
     if (last) this.endSteps.set(step, last);
   }
 
-  whenLost(step: Step, lost: () => void): void {
+  whenLost(step: Step, lost: (isTaken: boolean) => void): void {
     this.watched.set(step, { lost, renewedUs: this.client.clock.nowUs() });
   }
 
@@ -171,7 +171,9 @@ export class LeaseCycle {
     const nowUs = this.client.clock.nowUs();
     const sinceUs = nowUs - this.turnedUs;
     this.turnedUs = nowUs;
-    for (const step of this.roster.missed) this.checkExpiry(step);
+    const hasStalled = sinceUs > this.roster.maxAgeUs;
+    for (const step of hasStalled ? this.roster.steps() : this.roster.missed)
+      this.checkExpiry(step);
     if (nowUs - this.retriedUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MAX_STEPS_AFTER_OUTAGE : MAX_STEPS_PER_TURN;
     // Releases are sent before renewals, because they free permits.
@@ -229,20 +231,21 @@ export class LeaseCycle {
     }
     if (step.claim && answer && !hasFailedNow && !answer.allowed) {
       this.roster.releaseLease(step);
-      return this.watched.get(step)?.lost();
+      return this.watched.get(step)?.lost(true);
     }
     this.roster.noteRenewal(step, hasFailedNow);
     if (hasFailedNow) return this.checkExpiry(step);
     const claim = this.watched.get(step);
-    if (claim) claim.renewedUs = sentUs;
+    if (claim) claim.renewedUs = Math.max(claim.renewedUs, sentUs);
     return undefined;
   }
 
-  /** Tells the owner of a claim that another may have it before the next turn, because renewals failed for a lease. */
+  /** Tells the owner of a claim if another may have it before the next turn, because no renewal arrived for a lease. */
   private checkExpiry(step: Step): void {
     const claim = this.watched.get(step);
-    const ageUs = this.client.clock.nowUs() + this.roster.turnUs - (claim?.renewedUs ?? Infinity);
-    if (ageUs >= this.leaseUs) claim?.lost();
+    if (!claim) return;
+    const ageUs = this.client.clock.nowUs() + this.roster.turnUs - claim.renewedUs;
+    if (ageUs >= this.leaseUs) claim.lost(false);
   }
 
   private resend(releases: readonly Step[]): Promise<unknown>[] {

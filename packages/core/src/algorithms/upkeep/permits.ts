@@ -55,7 +55,7 @@ class Permits implements Upkeep<Step> {
     return Boolean(isHeld);
   }
 
-  whenLost(step: Step, lost: () => void): void {
+  whenLost(step: Step, lost: (isTaken: boolean) => void): void {
     this.cycleOf(step).whenLost(step, lost);
   }
 

@@ -34,6 +34,10 @@ export class Roster {
     return this.held.size;
   }
 
+  steps(): Iterable<Step> {
+    return this.held.keys();
+  }
+
   has(step: Step): boolean {
     return this.held.has(step);
   }
