@@ -74,7 +74,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
     store.answer();
     await until(() => store.calls.length === 2 && ended);
     expect({ outcomes, handled, errors }).toEqual({
-      outcomes: [{ aborted: true }],
+      outcomes: [{ aborted: true, unhandled: true }],
       handled: 0,
       errors: [],
     });

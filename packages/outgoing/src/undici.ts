@@ -44,6 +44,8 @@ const NAMES: NamesOf<PacedDispatchOptions> = {
 type Dispatch = Dispatcher['dispatch'];
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
+/** Tells the handler of its first error only: an abort also ends the wait, and undici then reports it again. */
+type Fail = (controller: Controller, error: Error) => void;
 
 /**
  * Makes an interceptor for the `compose` method of an undici `Agent`, `Pool` or `Client`. Calls start at the pace of
@@ -76,10 +78,15 @@ export function pacedDispatch<Pace extends string = never>(
   if (origin !== undefined) originOf(origin);
   return (dispatch) => (call, handler) => {
     const waiting = new WaitController();
+    let hasFailed = false;
+    const fail: Fail = (controller, error) => {
+      if (!hasFailed) handler.onResponseError?.(controller, error);
+      hasFailed = true;
+    };
     // This controller can abort the call until the call starts. At the start, undici calls `onRequestStart` again.
     handler.onRequestStart?.(waiting, {});
-    void dispatchInSlot(dispatch, call, handler, pauses, options, waiting.signal).catch(
-      (error: Error) => handler.onResponseError?.(waiting, error),
+    void dispatchInSlot(dispatch, call, handler, fail, pauses, options, waiting.signal).catch(
+      (error: Error) => fail(waiting, error),
     );
     return true;
   };
@@ -124,6 +131,7 @@ async function dispatchInSlot(
   dispatch: Dispatch,
   call: Dispatcher.DispatchOptions,
   handler: Handler,
+  fail: Fail,
   pauses: Pauses,
   { key: keyOf, origin }: PacedDispatchOptions,
   signal: AbortSignal,
@@ -144,14 +152,12 @@ async function dispatchInSlot(
   const job = { signal } as ScheduleOptions;
   const send = (): Promise<void> => {
     const startMs = pauses.nowMs();
-    let isStarted = false;
     return new Promise((resolve) => {
       dispatch(call, {
         onRequestStart: (controller, context) => {
           // A handler can abort the call also after its slot, while it waits for a connection.
-          isStarted = !signal.aborted;
-          if (isStarted) handler.onRequestStart?.(controller, context);
-          else controller.abort(signal.reason as Error);
+          if (signal.aborted) controller.abort(signal.reason as Error);
+          else handler.onRequestStart?.(controller, context);
         },
         onRequestUpgrade: (controller, status, headers, socket) => {
           resolve();
@@ -170,8 +176,7 @@ async function dispatchInSlot(
         onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
         onResponseError: (controller, error) => {
           resolve();
-          // After an abort before the start, the handler has already got its error.
-          if (isStarted || !signal.aborted) handler.onResponseError?.(controller, error);
+          fail(controller, error);
         },
       });
     });

@@ -215,7 +215,7 @@ export class Spending<Usage> implements Spent<Usage> {
 
   private unitsOf(line: Line<Usage>): number {
     const { settled, end } = this;
-    if (settled !== undefined) return this.priceOf(line, settled);
+    if (settled !== undefined) return this.priceOf(line, sumOf(settled, this.zeros));
     const units = this.priceOf(line, end ? end.owed : this.owed);
     return end && !end.keeps ? units : Math.max(units, line.charge.reserved);
   }

@@ -45,18 +45,21 @@ describe('a reservation', () => {
     expect(units('reserved')).toBe(130);
   });
 
-  it('may be made after something was added: a price reads 0 for what is left out', () => {
-    const usage = meter<{ input: number; output: number }>({
-      reserve: () => ({ input: 10, output: 10 }),
-    });
-    const cost = usage.cost((u) => u.input + u.output);
-    const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, cost }));
-    const raw = {};
-    usage.of(raw).add({ input: 50 });
-    admit({ raw }).release({ status: 200 });
-    expect(numbers()).toMatchObject({ used: 50 });
-    expect(faults).toEqual([]);
-  });
+  it.each(['add', 'settle'] as const)(
+    'may be made after %s: a price reads 0 for what is left out',
+    (method) => {
+      const usage = meter<{ input: number; output: number }>({
+        reserve: () => ({ input: 10, output: 10 }),
+      });
+      const cost = usage.cost((u) => u.input + u.output);
+      const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, cost }));
+      const raw = {};
+      usage.of(raw)[method]({ input: 50 } as never);
+      admit({ raw }).release({ status: 200 });
+      expect(numbers()).toMatchObject({ used: 50 });
+      expect(faults).toEqual([]);
+    },
+  );
 
   it('is made once for all limits, each with its own price', () => {
     let calls = 0;

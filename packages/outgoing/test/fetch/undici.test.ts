@@ -266,28 +266,41 @@ it('an option with a typo is rejected by a name that exists', () => {
   expect(making).toThrow(/pacedDispatch\(\) has no option "orgin".*origin/);
 });
 
-it('an error after the start reaches a handler that aborted the wait, which is over', async () => {
-  const errors: string[] = [];
-  let abort: ((reason: Error) => void) | undefined;
-  const controller = { abort: () => undefined } as unknown as Dispatcher.DispatchController;
-  const paced = pacedDispatch(fake() as Shaper)((_, handler) => {
-    handler.onRequestStart?.(controller, {});
-    handler.onResponseStart?.(controller, 200, {}, 'OK');
-    abort?.(new Error('too late'));
-    handler.onResponseError?.(controller, new Error('other side closed'));
-    return true;
-  });
-  paced(
-    { origin: 'https://a.example', path: '/', method: 'GET' },
-    {
-      onRequestStart: (own) => {
-        abort ??= (reason) => own.abort(reason);
+it.each([
+  ['before', ['too late']],
+  ['after', ['other side closed']],
+] as const)(
+  'of an abort of the wait %s the headers and an error, one reaches the handler',
+  async (when, told) => {
+    const errors: string[] = [];
+    let ended = false;
+    let abort: ((reason: Error) => void) | undefined;
+    const controller = { abort: () => undefined } as unknown as Dispatcher.DispatchController;
+    const paced = pacedDispatch(createShaper({ limit: 1_000, window: '1s' }))((_, handler) => {
+      handler.onRequestStart?.(controller, {});
+      if (when === 'before') abort?.(new Error('too late'));
+      else handler.onResponseStart?.(controller, 200, {}, 'OK');
+      setImmediate(() => {
+        if (when === 'after') abort?.(new Error('too late'));
+        handler.onResponseError?.(controller, new Error('other side closed'));
+        ended = true;
+      });
+      return true;
+    });
+    paced(
+      { origin: 'https://a.example', path: '/', method: 'GET' },
+      {
+        onRequestStart: (own) => {
+          abort ??= (reason) => own.abort(reason);
+        },
+        onResponseError: (_, { message }) => errors.push(message),
       },
-      onResponseError: (_, { message }) => errors.push(message),
-    },
-  );
-  await expect.poll(() => errors).toEqual(['other side closed']);
-});
+    );
+    await expect.poll(() => ended).toBe(true);
+    await new Promise(setImmediate);
+    expect(errors).toEqual(told);
+  },
+);
 
 it('a call that is aborted between its slot and its connection is not sent', async () => {
   const asked: string[] = [];

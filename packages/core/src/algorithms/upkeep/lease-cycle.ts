@@ -162,6 +162,7 @@ export class LeaseCycle {
   }
 
   private schedule(us: number): void {
+    this.cancel?.(); // a listener of a lost claim may have scheduled a turn during this one
     this.dueUs = this.client.clock.nowUs() + us;
     this.cancel = afterIdly(us / 1000, () => this.turn());
   }
@@ -171,15 +172,16 @@ export class LeaseCycle {
     const nowUs = this.client.clock.nowUs();
     const sinceUs = nowUs - this.turnedUs;
     this.turnedUs = nowUs;
-    const hasStalled = sinceUs > this.roster.maxAgeUs;
-    for (const step of hasStalled ? this.roster.steps() : this.roster.missed)
-      this.checkExpiry(step);
     if (nowUs - this.retriedUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MAX_STEPS_AFTER_OUTAGE : MAX_STEPS_PER_TURN;
     // Releases are sent before renewals, because they free permits.
     const lost = this.lost.next(most);
     const due = this.roster.due(nowUs, sinceUs, most - lost.length);
     const calls = [...this.resend(lost), ...this.renew(due)];
+    // After the renewals, because a synchronous store has already answered them.
+    const hasStalled = sinceUs > this.roster.maxAgeUs;
+    for (const step of hasStalled ? this.roster.steps() : this.roster.missed)
+      this.checkExpiry(step);
     if (this.size === 0 && this.lost.size === 0) return;
     const isCut = lost.length + due.length === most;
     this.catchingUp &&= isCut;
