@@ -24,10 +24,14 @@ function jsonOf(value: unknown): string {
   );
 }
 
-export function printError(error: unknown, json: boolean): void {
-  // The message of an error that a policy throws may be no string.
+/** The message of an error. Of an error that a policy throws, it may be no string. */
+export function messageOf(error: unknown): string {
   const thrown: unknown = error instanceof Error ? error.message : error;
-  const text = typeof thrown === 'string' ? thrown : inspect(thrown);
+  return typeof thrown === 'string' ? thrown : inspect(thrown);
+}
+
+export function printError(error: unknown, json: boolean): void {
+  const text = messageOf(error);
   // Commander's messages begin with `error: `, which JSON doesn't need.
   const message = error instanceof CommanderError ? text.replace(/^error: /, '') : text;
   const help = isSpillwayError(error) ? error.help : undefined;

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { inspect } from 'node:util';
 import {
   createGuard,
   type Guard,
@@ -9,6 +8,7 @@ import {
   type Limiter,
 } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
+import { messageOf } from '../output.js';
 import { UsageError } from '../usage-error.js';
 import { ALGORITHMS } from './algorithms.js';
 
@@ -21,8 +21,7 @@ export async function loadPolicy(path: string): Promise<Policy> {
   try {
     exported = ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
   } catch (error) {
-    const thrown: unknown = error instanceof Error ? error.message : error;
-    const text = typeof thrown === 'string' ? thrown : inspect(thrown);
+    const text = messageOf(error);
     const why = text.replace(/\nRequire stack:.*$/s, ''); // a CommonJS module adds the files that required it
     const [, missing] =
       /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^@~#./':\\][^/':\\]*)[/']/.exec(text) ?? [];

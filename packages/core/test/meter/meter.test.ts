@@ -23,6 +23,19 @@ function rowsOf(reserve: number, options: Parameters<typeof meter<number>>[0] = 
   return { rows, ...setUp(rateLimit({ ...ROWS, cost: rows.cost((n) => n) })) };
 }
 
+/** A usage that computes its component. */
+class Doubled {
+  readonly input: number;
+
+  constructor(input: number) {
+    this.input = input;
+  }
+
+  get total(): number {
+    return this.input * 2;
+  }
+}
+
 describe('a reservation', () => {
   it('is at most half of the burst, so nobody is rejected forever', () => {
     const { admit, numbers } = rowsOf(1_000_000);
@@ -246,23 +259,12 @@ describe('a request without a settlement', () => {
   );
 
   it('counts a component that the class of a usage computes, without running its setters', () => {
-    class Tokens {
-      readonly input: number;
-
-      constructor(input: number) {
-        this.input = input;
-      }
-
-      get total(): number {
-        return this.input * 2;
-      }
-    }
     const usage = meter<{ total: number }>({ reserve: () => ({ total: 100 }) });
     const cost = usage.cost(({ total }) => total);
     const { admit, numbers, faults } = setUp(rateLimit({ ...ROWS, limit: 1_000, cost }));
     const [added, settled] = [admit(), admit()];
-    for (let i = 0; i < 3; i += 1) usage.of(added).add(new Tokens(60));
-    expect(usage.of(settled).settle(new Tokens(10))).toBe(true);
+    for (let i = 0; i < 3; i += 1) usage.of(added).add(new Doubled(60));
+    expect(usage.of(settled).settle(new Doubled(10))).toBe(true);
     added.release({ status: 200 });
     settled.release({ status: 200 });
     expect(numbers()).toMatchObject({ used: 360 + 20 });
@@ -308,23 +310,12 @@ describe('a request without a settlement', () => {
   );
 
   it('loses nothing that a class computed before a plain object names it', () => {
-    class Tokens {
-      readonly input: number;
-
-      constructor(input: number) {
-        this.input = input;
-      }
-
-      get total(): number {
-        return this.input * 2;
-      }
-    }
     const usage = meter<{ total: number }>();
     const { admit, numbers } = setUp(
       rateLimit({ ...ROWS, limit: 1_000, cost: usage.cost(({ total }) => total) }),
     );
     const admission = admit();
-    usage.of(admission).add(new Tokens(60));
+    usage.of(admission).add(new Doubled(60));
     usage.of(admission).add({ total: 5 });
     admission.release({ status: 200 });
     expect(numbers()).toMatchObject({ used: 125 });

@@ -102,9 +102,7 @@ export class LeaseCycle {
     const leases = release.op === 'done' ? DONE_LEASES : 1;
     this.lost.addRelease(release, nowUs + leases * this.leaseUs);
     this.startTimer();
-    if (this.dueUs <= nowUs + this.resendUs) return;
-    this.cancel?.();
-    this.schedule(this.resendUs);
+    if (this.dueUs > nowUs + this.resendUs) this.schedule(this.resendUs);
   }
 
   catchUp(): void {
@@ -161,8 +159,9 @@ export class LeaseCycle {
     this.schedule(this.roster.turnUs);
   }
 
+  /** Replaces the turn that is scheduled: a listener of a lost claim, for example, may have scheduled one. */
   private schedule(us: number): void {
-    this.cancel?.(); // a listener of a lost claim may have scheduled a turn during this one
+    this.cancel?.();
     this.dueUs = this.client.clock.nowUs() + us;
     this.cancel = afterIdly(us / 1000, () => this.turn());
   }
@@ -200,7 +199,6 @@ export class LeaseCycle {
     const { cancel } = this;
     await Promise.all(calls);
     if (this.cancel !== cancel) return; // the calls took too long, so the next turn was started by the timer
-    cancel?.();
     this.schedule(Math.max(SOONEST_US, this.client.clock.nowUs() - this.turnedUs));
   }
 
