@@ -167,7 +167,7 @@ function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
 
-/** {@link stepBucket} explains `charge`. If you change this, also change `takeWhole`. */
+/** {@link stepBucket} explains `charge`. */
 function stepQueue(
   ask: Ask<QueueRule>,
   state: QueueState,
@@ -340,41 +340,6 @@ class QueueShelf implements Shelf<QueueRule, QueueState> {
     state.spanUs = cells[at + 3] as number;
     state.pauseUs = cells[at + 4] as number;
     return state;
-  }
-
-  stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
-    const count = this.find(ask, nowUs);
-    const taken = count && charge && this.takeWhole(ask, nowUs);
-    return taken || (count && this.step({ ask, nowUs, charge, mayGrow: true, count }));
-  }
-
-  /**
-   * Does what {@link step} does for the usual take, a seventh faster. In the usual take, the key is in use and not
-   * paused, its units refill in whole microseconds, and the cost passes. Returns undefined for other steps. If you
-   * change this, change {@link stepQueue} too.
-   */
-  private takeWhole(
-    { op, rule, cost, startUs }: Ask<QueueRule>,
-    nowUs: number,
-  ): QueueAnswer | undefined {
-    const { state } = this;
-    const tatUs = state.us + cost * rule.period;
-    if (
-      op === 'take' &&
-      cost <= rule.burst &&
-      !startUs &&
-      state.us > nowUs &&
-      state.pauseUs <= nowUs &&
-      // With such a span, the last condition also excludes an instant that `stepQueue` would correct because the clock
-      // went back.
-      state.spanUs >= rule.spanUs &&
-      state.den * rule.den === 1 &&
-      tatUs <= nowUs + rule.spanUs
-    ) {
-      this.table.setTime(this.slot, tatUs);
-      return { allowed: true, nowUs, tatUs, tatNum: 0, pausedUntilUs: 0 };
-    }
-    return undefined;
   }
 
   step({ ask, nowUs, charge, count, other }: ShelfStep<QueueRule, QueueState>): QueueAnswer {

@@ -206,11 +206,6 @@ class WindowShelf implements Shelf<WindowRule, WindowState> {
     return state;
   }
 
-  stepStored(ask: Ask<WindowRule>, nowUs: number, charge: boolean): WindowAnswer | undefined {
-    const count = this.find(ask, nowUs);
-    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
-  }
-
   step(step: ShelfStep<WindowRule, WindowState>): WindowAnswer {
     const { ask, nowUs, charge, mayGrow, count, other } = step;
     const { op, rule } = ask;

@@ -64,11 +64,10 @@ export interface StoreLink {
    * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
    * call and again after it, because a rejection by another call may be cached in between.
    *
-   * @param forUs the timeout. Set it only if no request waits; a failure then doesn't count as an outage
+   * @param forUs the timeout. Set it only if no request waits, as for renewals; a failure then doesn't count as an
+   * outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
-  /** Renews in the background, with the timeout `forUs`. No request waits, so a failure is no outage. */
-  renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
   forgetAll(): void;
   /** Drops a key from the fallback counters, because it was reset in the store. */

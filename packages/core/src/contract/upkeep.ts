@@ -8,7 +8,6 @@ export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
   readonly link: {
-    renew(steps: readonly Held[], forUs: number): Eventually<readonly AnswerBase[]>;
     giveBack<Value>(
       steps: readonly Held[],
       then: (answers: readonly AnswerBase[]) => Eventually<Value>,

@@ -46,35 +46,29 @@ export class AddressFinder<Args extends readonly unknown[]> {
   }
 
   find(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
-    return clientOf(this.addressing, this.peer(args), request);
+    return clientOf(this.addressing, this.peer(args, this.report), request);
   }
 
   /** Like {@link find}, but without fault reports and warnings, and undefined without the option `clientIp`. */
   peek(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
     if (!this.isConfigured) return undefined;
-    let own: unknown;
-    try {
-      const { clientIp } = this;
-      own = clientIp?.(...args);
-    } catch {
-      // As for `find`, the peer is then unknown.
-    }
     const quiet = { ...this.addressing, watch: undefined };
-    return clientOf(quiet, typeof own === 'string' ? own : undefined, request);
+    const peer = this.peer(args, () => undefined);
+    return clientOf(quiet, peer, request);
   }
 
   tellMissing(): void {
     this.report(missingAddressError());
   }
 
-  private peer(args: Args): string | undefined {
+  private peer(args: Args, report: (error: unknown) => void): string | undefined {
     try {
       const { clientIp } = this;
       const own: unknown = clientIp?.(...args) ?? undefined;
       if (own === undefined || typeof own === 'string') return own;
       throw new Junk('clientIp', own);
     } catch (error) {
-      this.report(error);
+      report(error);
       return undefined; // all clients with an unknown address share one count
     }
   }

@@ -229,16 +229,14 @@ class LocalLink implements StoreLink {
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
   ): Eventually<Value> {
-    return then(this.renew(steps));
-  }
-
-  renew(steps: readonly Step[]): readonly Answer[] {
+    let answers: readonly Answer[];
     try {
-      return this.store.apply(steps);
+      answers = this.store.apply(steps);
     } catch (error) {
       const failure = asError(error);
-      return steps.map((step) => unanswered(step, failure));
+      answers = steps.map((step) => unanswered(step, failure));
     }
+    return then(answers);
   }
 
   forgetAll(): void {}

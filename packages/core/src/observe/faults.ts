@@ -1,11 +1,12 @@
 import { systemClock } from '../base/clock.js';
 import { isOfTheCall, isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import { getOrMake } from '../base/get-or-make.js';
-import { consoleLogger, disregard, type Logger } from '../base/host.js';
+import { consoleLogger, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault, Observer } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
+import { Observers } from './observers.js';
 
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
@@ -121,24 +122,14 @@ export function faultLogFor(
 export function tellFault(
   onFault: ((fault: Fault) => void) | undefined,
   fault: Fault,
-  logger: Logger | false = consoleLogger(),
+  logger?: Logger | false,
 ): void {
-  try {
-    if (onFault) disregard(onFault(fault));
-    else if (logger) logFault(logger, fault);
-  } catch {
-    // If `onFault` itself fails, there is nowhere else to report it.
-  }
+  new Observers([{ onFault }], faultLogFor({ onFault, logger }, undefined)).fault(fault);
 }
 
 /** Reports a fault of an adapter that belongs to no guard. */
-export function tellAdapterFault(
-  { onFault, observers = [], logger }: AdapterFaultOptions,
-  error: unknown,
-): void {
-  const fault = { limiter: '', source: 'adapter', error } as const;
-  tellFault(onFault, fault, logger);
-  for (const observer of new Set(observers)) {
-    tellFault(observer.onFault?.bind(observer), fault, false);
-  }
+export function tellAdapterFault(options: AdapterFaultOptions, error: unknown): void {
+  const all = [options as Observer, ...(options.observers ?? [])];
+  const observers = new Observers(all, faultLogFor(options, undefined));
+  observers.fault({ limiter: '', source: 'adapter', error });
 }

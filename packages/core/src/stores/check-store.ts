@@ -1,6 +1,6 @@
 /** Checks the option `store`. Otherwise a Redis client passed by mistake would be noticed only when calls fail. */
 
-import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
+import { checkFlag, checkHas } from '../base/check-shapes.js';
 import type { Clock } from '../base/clock.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { Logger } from '../base/host.js';
@@ -31,12 +31,12 @@ export function checkStoreShape(store: Store): void {
 }
 
 /**
- * Checks the options that guards and keyed limiters share. Call it before any of them is read.
+ * Checks the options that guards, keyed limiters and shapers share. Call it once `checkOptions` has checked the object,
+ * before any option is read.
  *
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkClientOptions(options: ClientOptions): void {
-  checkOptions(options);
   if (options.store !== undefined) checkClocks(checkStore(options.store), options.clock);
   checkFlag('denialCache', options.denialCache);
   if (options.logger !== false) checkHas('logger', 'warn', options.logger);

@@ -5,6 +5,7 @@
 
 import { groupPasses } from '../algorithms/group.js';
 import { receiptOfStep } from '../algorithms/receipt.js';
+import { getOrMake } from '../base/get-or-make.js';
 import type { Answer } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
@@ -24,8 +25,7 @@ export function partsOf<Name>(
   const parts = new Map<Name, { name: Name; steps: Step[]; places: number[] }>();
   for (const [place, step] of steps.entries()) {
     const name = nameOf(step, place);
-    const part = parts.get(name) ?? { name, steps: [], places: [] };
-    parts.set(name, part);
+    const part = getOrMake(parts, name, () => ({ name, steps: [], places: [] }));
     part.steps.push(step);
     part.places.push(place);
   }

@@ -5,6 +5,7 @@
 
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
+import { getOrMake } from '../base/get-or-make.js';
 import { afterIdly, type Logger } from '../base/host.js';
 import { warn } from '../base/log.js';
 import type { OnStoreError } from '../contract/decision.js';
@@ -125,8 +126,7 @@ export class OutageLog {
     const byPolicy = new Map<string, string[]>();
     for (const [limiter, policy] of this.policies) {
       const does = isSlow && policy !== 'local' ? 'still called' : policy;
-      const names = byPolicy.get(does);
-      byPolicy.set(does, names ? [...names, limiter] : [limiter]);
+      getOrMake(byPolicy, does, () => []).push(limiter);
     }
     const texts = [...byPolicy].map(([does, names]) => `${listOf(names)}: ${does}`);
     return `Meanwhile: ${texts.join('; ')}.`;

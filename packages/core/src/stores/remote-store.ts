@@ -95,10 +95,6 @@ class RemoteLink implements StoreLink {
     return forUs === undefined ? this.inTurns(answered, steps) : answered;
   }
 
-  renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
-    return this.answering.askWithFallback(steps, (answers) => answers, background(forUs));
-  }
-
   forgetAll(): void {
     this.state.denials?.clear();
   }

@@ -24,6 +24,20 @@ describe('an address that nobody can tell', () => {
   });
 });
 
+it('ends no process where clientIp is async and rejects, though only the check of keys reads it', async () => {
+  const unhandled = vi.fn();
+  process.on('unhandledRejection', unhandled);
+  onTestFinished(() => void process.off('unhandledRejection', unhandled));
+  const clientIp = (async () => {
+    throw new Error('no address');
+  }) as unknown as () => undefined;
+  const limiter = rateLimit({ name: 'a', limit: 1, window: '1h', key: () => 'all' });
+  const limits = fetchGuard(limiter, { clientIp, logger: { warn: () => undefined } });
+  await limits.check(ask());
+  await new Promise(setImmediate);
+  expect(unhandled).not.toHaveBeenCalled();
+});
+
 it('tells nobody of a missing address where the logger is off', async () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
   onTestFinished(() => warn.mockRestore());

@@ -3,8 +3,7 @@
  * longer than 71 minutes. If any entry has more than one unit, each entry also has two or four bytes for the sum of the
  * units up to it.
  *
- * The block is a ring. The slot of the log stores the position of the oldest entry and, in a few bits, its rough
- * instant. So most takes read nothing from the block and only write their entry.
+ * The block is a ring. The slot of the log stores the position of the oldest entry.
  */
 
 import type { FlatTable } from '../shelves/flat-table.js';
@@ -14,9 +13,9 @@ import type { LogEntries } from './log-entries.js';
 /** The most entries in a block. An entry takes at most five of the block's 1,503 numbers. */
 export const MOST_PACKED = 256;
 
-/** Packs into 31 bits: the size of a sum, the number of entries, the oldest entry's position and its rough instant. */
-export function describe(sumSize: number, count: number, head: number, rough: number): number {
-  return sumSize | (count << 2) | (head << 11) | (rough << 19);
+/** Packs into 19 bits: the size of a sum, the number of entries and the oldest entry's position. */
+export function describe(sumSize: number, count: number, head: number): number {
+  return sumSize | (count << 2) | (head << 11);
 }
 
 export function sumSizeIn(number: number): number {
@@ -28,11 +27,7 @@ export function entriesIn(number: number): number {
 }
 
 export function headIn(number: number): number {
-  return (number >>> 11) & 255;
-}
-
-export function roughIn(number: number): number {
-  return number >>> 19;
+  return number >>> 11;
 }
 
 export function ringOf(room: number, entrySize: number): number {
@@ -43,56 +38,27 @@ export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/** Rough instants wrap around, but those of one log lie within half of the range, so they are comparable. */
-const ROUGH_BITS = 12;
-const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
-
 /**
- * Reads and writes the instants of packed logs, for one window length at a time. A block holds them modulo 2^32 us or,
- * if the window is longer than that (71 minutes), modulo 2^48 us. The slot's time gives the newest instant in full. The
- * others follow from it, because all entries of a log are less than a window apart.
+ * How many 16-bit numbers an instant takes. A block holds instants modulo 2^32 us or, if the window is longer than that
+ * (71 minutes), modulo 2^48 us. The slot's time gives the newest instant in full. The others follow from it, because
+ * all entries of a log are less than a window apart.
  */
-export class Instants {
-  /** 16-bit numbers per instant. */
-  size = 2;
-  private windowUs = 0;
-  /**
-   * The factor that turns an instant into its rough form. It is the largest power of 1/2 with which a window fits into
-   * half of the range of rough instants.
-   */
-  private roughness = 1;
+export function instantSizeOf(windowUs: number): number {
+  return windowUs < 2 ** 32 ? 2 : 3;
+}
 
-  turnTo(windowUs: number): void {
-    if (windowUs === this.windowUs) return;
-    this.windowUs = windowUs;
-    this.size = windowUs < 2 ** 32 ? 2 : 3;
-    this.roughness = 1;
-    while (windowUs * this.roughness > MOST_APART) this.roughness /= 2;
-  }
+export function writeInstant(page: Uint16Array, at: number, us: number, size: number): void {
+  page[at] = us;
+  page[at + 1] = us / 2 ** 16;
+  if (size > 2) page[at + 2] = us / 2 ** 32;
+}
 
-  writeInstant(page: Uint16Array, at: number, us: number): void {
-    page[at] = us;
-    page[at + 1] = us / 2 ** 16;
-    if (this.size > 2) page[at + 2] = us / 2 ** 32;
-  }
-
-  readInstant(page: Uint16Array, at: number, lastUs: number): number {
-    const { size } = this;
-    const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
-    let us = Math.floor(lastUs / cycleUs) * cycleUs;
-    us += (page[at] as number) + (page[at + 1] as number) * 2 ** 16;
-    if (size > 2) us += (page[at + 2] as number) * 2 ** 32;
-    return us > lastUs ? us - cycleUs : us;
-  }
-
-  rough(us: number): number {
-    return (us * this.roughness) & (2 ** ROUGH_BITS - 1);
-  }
-
-  /** Whether `rough` proves that an instant is later than `us`. They must be less than a window apart. */
-  isLater(rough: number, us: number): boolean {
-    return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
-  }
+export function readInstant(page: Uint16Array, at: number, lastUs: number, size: number): number {
+  const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
+  let us = Math.floor(lastUs / cycleUs) * cycleUs;
+  us += (page[at] as number) + (page[at + 1] as number) * 2 ** 16;
+  if (size > 2) us += (page[at + 2] as number) * 2 ** 32;
+  return us > lastUs ? us - cycleUs : us;
 }
 
 /**
@@ -109,23 +75,22 @@ export class PackedEntries implements LogEntries {
   private shrunk = false;
   private address = 0;
   private readonly block = new Block();
-  private readonly instants: Instants;
+  private instantSize = 2;
   /** How many 16-bit numbers a running sum takes: 1 or 2, or 0 without sums. */
   private sumSize = 0;
   private ring = 1;
   private head = 0;
 
-  constructor(table: FlatTable, blocks: Blocks, instants: Instants) {
+  constructor(table: FlatTable, blocks: Blocks) {
     this.table = table;
     this.blocks = blocks;
-    this.instants = instants;
   }
 
   /** Shows the log in a slot, or an empty log for slot -1. */
   loadLog(slot: number, lastUs: number, windowUs: number): void {
     this.slot = slot;
     this.shrunk = false;
-    this.instants.turnTo(windowUs);
+    this.instantSize = instantSizeOf(windowUs);
     const address = slot < 0 ? 0 : this.table.numberAt(slot, 0);
     const number = slot < 0 ? 0 : this.table.numberAt(slot, 1);
     this.address = address;
@@ -145,9 +110,8 @@ export class PackedEntries implements LogEntries {
     this.slot = slot;
     if (this.shrunk) this.fit();
     const { table, address, sumSize, count, head } = this;
-    const rough = this.instants.rough(this.timeAt(0));
     table.setNumber(slot, 0, address);
-    table.setNumber(slot, 1, address > 0 ? describe(sumSize, count, head, rough) : this.total);
+    table.setNumber(slot, 1, address > 0 ? describe(sumSize, count, head) : this.total);
   }
 
   unitsUntil(us: number): number {
@@ -216,20 +180,20 @@ export class PackedEntries implements LogEntries {
   private timeAt(index: number): number {
     const { lastUs, block } = this;
     if (this.address === 0) return lastUs;
-    return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
+    return readInstant(block.page, this.placeOf(index), lastUs, this.instantSize);
   }
 
   private sumAt(index: number): number {
     if (this.address === 0) return this.total;
     if (this.sumSize === 0) return index + 1;
     const { page } = this.block;
-    const at = this.placeOf(index) + this.instants.size;
+    const at = this.placeOf(index) + this.instantSize;
     const low = page[at] as number;
     return this.sumSize === 1 ? low : low + (page[at + 1] as number) * 2 ** 16;
   }
 
   private setSum(index: number, units: number): void {
-    const at = this.placeOf(index) + this.instants.size;
+    const at = this.placeOf(index) + this.instantSize;
     if (this.sumSize > 0) this.block.page[at] = units;
     if (this.sumSize > 1) this.block.page[at + 1] = units / 2 ** 16;
   }
@@ -237,7 +201,7 @@ export class PackedEntries implements LogEntries {
   private placeOf(index: number): number {
     const place = this.head + index;
     const inRing = place < this.ring ? place : place - this.ring;
-    return this.block.start + inRing * (this.instants.size + this.sumSize);
+    return this.block.start + inRing * (this.instantSize + this.sumSize);
   }
 
   private indexAfter(us: number): number {
@@ -277,7 +241,7 @@ export class PackedEntries implements LogEntries {
     const { page } = this.block;
     for (let i = index; i < this.count; i += 1) {
       const from = this.placeOf(i + 1);
-      page.copyWithin(this.placeOf(i), from, from + this.instants.size + this.sumSize);
+      page.copyWithin(this.placeOf(i), from, from + this.instantSize + this.sumSize);
     }
   }
 
@@ -293,11 +257,11 @@ export class PackedEntries implements LogEntries {
   private turnTo(address: number): void {
     this.address = address;
     const { room } = this.blocks.findBlock(address, this.block);
-    this.ring = ringOf(room, this.instants.size + this.sumSize);
+    this.ring = ringOf(room, this.instantSize + this.sumSize);
   }
 
   private writeLast(): void {
-    this.instants.writeInstant(this.block.page, this.placeOf(this.count - 1), this.lastUs);
+    writeInstant(this.block.page, this.placeOf(this.count - 1), this.lastUs, this.instantSize);
     this.setSum(this.count - 1, this.total);
   }
 
@@ -307,7 +271,7 @@ export class PackedEntries implements LogEntries {
     if (total !== count) sumSize = Math.max(sumSize, total < 2 ** 16 ? 1 : 2);
     // Each entry has at least one unit. If there are as many units as entries, all have one and need no sums.
     if (address > 0 && sumSize === this.sumSize && count <= this.ring) return;
-    this.moveTo(count * (this.instants.size + sumSize), sumSize);
+    this.moveTo(count * (this.instantSize + sumSize), sumSize);
   }
 
   private moveTo(room: number, sumSize: number): void {
@@ -324,7 +288,7 @@ export class PackedEntries implements LogEntries {
   }
 
   private copyTo({ page, start }: Block, sumSize: number): void {
-    const { size } = this.instants;
+    const { instantSize: size } = this;
     const from = this.block.page;
     let to = start;
     for (let index = 0; index < this.count; index += 1) {
@@ -340,7 +304,7 @@ export class PackedEntries implements LogEntries {
   private fit(): void {
     const { count, sumSize } = this;
     if (this.address === 0) return;
-    const room = count * (this.instants.size + sumSize);
+    const room = count * (this.instantSize + sumSize);
     if (count < 2) this.vacate();
     else if (isLarge(this.block.room, room)) this.moveTo(room, sumSize);
   }

@@ -1,6 +1,6 @@
 /** Renews all leases of the same length before they expire, a few per turn, and retries failed releases. */
 
-import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
+import { afterIdly, type Eventually, endsTimersWithRequests, isLater } from '../../base/host.js';
 import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
@@ -208,7 +208,7 @@ export class LeaseCycle {
     const calls: Promise<unknown>[] = [];
     const sentUs = this.client.clock.nowUs();
     for (const step of due) {
-      const answers = this.client.link.renew([{ ...step, op: 'record' }], this.roster.spreadUs);
+      const answers = this.send({ ...step, op: 'record' }, this.roster.spreadUs);
       if (!isLater(answers)) {
         if (step.claim) this.renewed(step, answers[0], sentUs);
         continue;
@@ -270,14 +270,14 @@ export class LeaseCycle {
   }
 
   private async sendRelease(release: Step, late: LateValue | undefined): Promise<boolean> {
-    const [answer] = await this.client.link.giveBack(
-      [release],
-      (given) => given,
-      RELEASE_TIMEOUT_US,
-    );
+    const [answer] = await this.send(release, RELEASE_TIMEOUT_US);
     const hasArrived = !hasFailed(answer);
     if (hasArrived) late?.mark();
     return hasArrived;
+  }
+
+  private send(step: Step, forUs: number): Eventually<readonly AnswerBase[]> {
+    return this.client.link.giveBack([step], (answers) => answers, forUs);
   }
 
   private beginRound(nowUs: number): void {

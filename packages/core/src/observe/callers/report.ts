@@ -1,3 +1,4 @@
+import { getOrMake } from '../../base/get-or-make.js';
 import type { Mode, Outcome } from '../../contract/decision.js';
 import { mergeLists } from './caller-list.js';
 import type { CallerTops } from './caller-windows.js';
@@ -49,11 +50,7 @@ export const NO_COUNTS: OutcomeCounts = {
  */
 export function mergeReports(reports: readonly LimiterReport[]): readonly LimiterReport[] {
   const byName = new Map<string, LimiterReport[]>();
-  for (const report of reports) {
-    const same = byName.get(report.limiter);
-    if (same) same.push(report);
-    else byName.set(report.limiter, [report]);
-  }
+  for (const report of reports) getOrMake(byName, report.limiter, () => []).push(report);
   return [...byName.keys()].sort().map((limiter) => merge(byName.get(limiter) as LimiterReport[]));
 }
 
