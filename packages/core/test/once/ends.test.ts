@@ -76,6 +76,23 @@ describe('the claim of a request', () => {
     expect((await send()).text).toBe('slow');
   });
 
+  it('is lost a lease after the store was asked for it, however late the store answered', async () => {
+    const { store, send } = setUp({}, undefined, { storeTimeout: '5s' });
+    const { apply } = store;
+    store.apply = async (steps) => {
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      return apply.call(store, steps);
+    };
+    const sent = send();
+    await vi.advanceTimersByTimeAsync(4_000);
+    const slow = await sent;
+    store.apply = () => Promise.reject(new Error('down'));
+    await vi.advanceTimersByTimeAsync(0.8 * LEASE_MS);
+    expect(slow.claim?.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(0.2 * LEASE_MS - 4_001);
+    expect(slow.claim?.signal.aborted).toBe(true);
+  });
+
   it('is lost before its lease ends if the store comes back only to hang', async () => {
     const { store, send } = setUp();
     const slow = await send();

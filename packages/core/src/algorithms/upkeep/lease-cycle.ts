@@ -27,7 +27,7 @@ const OVERDUE_US = 1_000_000;
 
 interface WatchedClaim {
   readonly lost: (isTaken: boolean) => void;
-  /** When the last renewal was sent that has reached the store. */
+  /** When the claim was asked for, or the last renewal was sent that has reached the store. */
   renewedUs: number;
 }
 
@@ -78,8 +78,8 @@ export class LeaseCycle {
     if (last) this.endSteps.set(step, last);
   }
 
-  whenLost(step: Step, lost: (isTaken: boolean) => void): void {
-    this.watched.set(step, { lost, renewedUs: this.client.clock.nowUs() });
+  whenLost(step: Step, askedUs: number, lost: (isTaken: boolean) => void): void {
+    this.watched.set(step, { lost, renewedUs: askedUs });
   }
 
   writeLater(last: Step, value: LateValue): void {
