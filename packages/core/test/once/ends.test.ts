@@ -123,6 +123,33 @@ describe('the claim of a request', () => {
     expect(slow.claim?.signal.aborted).toBe(true);
   });
 
+  it.each([true, false])(
+    'whose renewal was sent before a stall is lost unless its reply has come: %s',
+    async (hasCome) => {
+      let stalledUs = 0;
+      const clock = { nowUs: () => systemClock.nowUs() + stalledUs };
+      const { store, send } = setUp({}, undefined, { clock });
+      const slow = await send();
+      const { apply } = store;
+      let reply: (() => void) | undefined;
+      store.apply = async (steps) => {
+        if (steps.some(({ op }) => op === 'record')) {
+          await new Promise<void>((resolve) => {
+            reply ??= resolve;
+          });
+        }
+        return apply.call(store, steps);
+      };
+      await vi.advanceTimersByTimeAsync(LEASE_MS / 6); // the first renewal comes after a twelfth
+      stalledUs = 0.86 * LEASE_MS * 1_000;
+      void send('key-2'); // sends what is overdue, before the reply is read
+      expect(slow.claim?.signal.aborted).toBe(false);
+      if (hasCome) reply?.();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(slow.claim?.signal.aborted).toBe(!hasCome);
+    },
+  );
+
   it('is not lost if one renewal in a lease reaches the store', async () => {
     const { store, send } = setUp();
     const slow = await send();
