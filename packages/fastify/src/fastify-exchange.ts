@@ -1,8 +1,14 @@
 /** Answers through the reply, so that onSend and onResponse hooks see the headers. */
 
-import { isLater, type Recorder, type Recorders } from '@spillway/core/adapter';
+import {
+  isLater,
+  type Recorder,
+  type Recorders,
+  type ResponseWatcher,
+} from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { FastifyReply } from 'fastify';
+import { onReturn } from './handler-return.js';
 import type { SpillwayOptions } from './plugin-options.js';
 
 export class FastifyExchange extends NodeExchange {
@@ -56,7 +62,13 @@ export class FastifyExchange extends NodeExchange {
 
   override recorder({ node }: Recorders): Recorder {
     const { req, res, reply } = this;
-    return node(req, res, this.target, () => this.parsedBody(), reply);
+    const recorder = node(req, res, this.target, () => this.parsedBody(), reply);
+    const watch = recorder.watchResponse.bind(recorder);
+    recorder.watchResponse = (watcher) => {
+      watch(watcher);
+      this.watchReturn(watcher);
+    };
+    return recorder;
   }
 
   protected override parsedBody(): unknown {
@@ -91,6 +103,27 @@ export class FastifyExchange extends NodeExchange {
       this.isSending = true;
       return send.call(reply, payload);
     };
+  }
+
+  /** If the client is gone, Fastify sends nothing for a handler that returns nothing: what it has done is unknown. */
+  private watchReturn(watcher: ResponseWatcher): void {
+    const { reply } = this;
+    const { then } = reply;
+    let isAwaited = false;
+    // A handler may return the reply, and send a response later. Then Fastify awaits the end of the response.
+    const noteAwait: typeof then = (...args) => {
+      isAwaited = true;
+      then.apply(reply, args);
+    };
+    Object.defineProperty(reply, 'then', { value: noteAwait, configurable: true });
+    this.watchSend();
+    onReturn(reply, () => {
+      if (this.isAnswered() || isAwaited) return;
+      this.whenClosed(() => {
+        watcher.head(reply.statusCode, (name) => reply.getHeader(name)?.toString());
+        watcher.fail();
+      });
+    });
   }
 
   private readonly sendReply = (own: unknown): void => {

@@ -1,5 +1,6 @@
 /** Idempotency keys on Fastify. */
 
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import compress from '@fastify/compress';
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/fastify';
@@ -127,6 +128,41 @@ describe('an answer', () => {
       return again.headers['retry-after'] === undefined;
     });
     expect([again.status, again.headers['location'], runs]).toEqual([409, '/charges/17', 1]);
+  });
+
+  it.each<[string, (reply: FastifyReply) => unknown, number]>([
+    ['returns nothing', (reply) => void reply.code(204), 409],
+    [
+      'answers after it has returned the reply',
+      (reply) => {
+        setImmediate(() => void reply.code(201).send('late'));
+        return reply;
+      },
+      201,
+    ],
+  ])('runs a handler once that %s, its client gone', async (_, answer, status) => {
+    const app = makeApp();
+    const arrived = latch();
+    let runs = 0;
+    app.register(spillway, { limiters: idempotency({ scope: () => 'ada' }) });
+    app.register(spillway, { limiters: idempotency({ name: 'other', scope: () => 'ada' }) });
+    app.post('/charges', async (_request, reply) => {
+      runs += 1;
+      arrived.open();
+      await once(reply.raw, 'close');
+      return answer(reply);
+    });
+    const { ask, open } = askAt((await serve(app)).port);
+    const client = (open as NonNullable<typeof open>)();
+    client.on('error', () => undefined);
+    await arrived.opened;
+    client.destroy();
+    let again = await ask();
+    await until(async () => {
+      again = await ask();
+      return again.headers['retry-after'] === undefined;
+    });
+    expect([again.status, runs]).toEqual([status, 1]);
   });
 
   it('writes no kept answer on a response that was taken over meanwhile', async () => {

@@ -6,6 +6,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { ResponseWatcher } from '@spillway/core/adapter';
+import type { NodeExchange } from '@spillway/core/node';
 import type { Context } from 'koa';
 
 type Bytes = AsyncIterable<Uint8Array | string>;
@@ -18,6 +19,7 @@ interface WebBody {
 
 export async function watchResponse(
   ctx: Context,
+  exchange: NodeExchange,
   watcher: ResponseWatcher,
   next: () => Promise<unknown>,
 ): Promise<unknown> {
@@ -27,12 +29,18 @@ export async function watchResponse(
   } catch (error) {
     // If the client is still connected, the error handler's response is recorded while it is sent.
     if (!ctx.writable) await showResponse(ctx, watcher, statusOf(error), undefined);
+    exchange.whenClosed(() => watcher.fail());
     throw error;
   }
-  if (ctx.respond === false || ctx.headerSent) return result;
-  const body = bytesOf(ctx);
+  if (ctx.respond === false) return result;
+  const body = ctx.headerSent ? undefined : bytesOf(ctx);
   if (body) await showResponse(ctx, watcher, ctx.status, body);
-  else if (!ctx.writable) await drain(ctx, watcher);
+  else if (!ctx.headerSent && !ctx.writable) await drain(ctx, watcher);
+  // If the client leaves now, Koa neither sends a stream nor ends what handlers have begun on Node's response.
+  exchange.whenClosed(() => {
+    if (!ctx.headerSent) watcher.head(ctx.status, (name) => fieldOf(ctx, name));
+    watcher.fail();
+  });
   return result;
 }
 

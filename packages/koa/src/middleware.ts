@@ -62,7 +62,7 @@ export function spillway(
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
     if (passage === 'pass') {
-      return exchange.watcher ? watchResponse(ctx, exchange.watcher, next) : next();
+      return exchange.watcher ? watchResponse(ctx, exchange, exchange.watcher, next) : next();
     }
     if (passage === 'answered') return undefined;
     return (

@@ -1,6 +1,7 @@
 /** Idempotency keys on both majors of Koa. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/koa';
 import type { Context, Middleware } from 'koa';
@@ -263,6 +264,63 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       expect(errors).toEqual([]);
     },
   );
+
+  it.each<[string, (ctx: Context, leave: () => Promise<void>) => unknown]>([
+    [
+      'writes to the response of Node',
+      async (ctx, leave) => {
+        ctx.res.statusCode = 201;
+        ctx.res.write('do');
+        await leave();
+      },
+    ],
+    [
+      'fails after it has written to the response of Node',
+      async (ctx, leave) => {
+        ctx.res.statusCode = 201;
+        ctx.res.write('do');
+        void leave();
+        throw new Error('failed');
+      },
+    ],
+    [
+      'has a stream as its body, which Koa no longer sends',
+      (ctx, leave) => {
+        ctx.status = 201;
+        ctx.body = begun();
+        ctx.state['after'] = leave;
+      },
+    ],
+  ])('runs a handler once that returned without an end, its client gone: it %s', async (_, own) => {
+    const app = new Koa();
+    app.silent = true;
+    let runs = 0;
+    app.use(async (ctx, next) => {
+      await next();
+      await (ctx.state['after'] as (() => unknown) | undefined)?.();
+    });
+    app.use(spillway(idempotency({ scope: () => 'ada' })));
+    let client: ClientRequest | undefined;
+    app.use(async (ctx) => {
+      runs += 1;
+      const closed = once(ctx.res, 'close');
+      ctx.set('Location', '/charges/17');
+      await own(ctx, async () => {
+        client?.destroy();
+        await closed;
+      });
+    });
+    const { ask, open } = askAt((await serve(app)).port);
+    client = open?.();
+    client?.on('error', () => undefined);
+    await until(() => runs === 1);
+    let again = await ask();
+    await until(async () => {
+      again = await ask();
+      return again.headers['retry-after'] === undefined;
+    });
+    expect([again.status, again.headers['location'], runs]).toEqual([409, '/charges/17', 1]);
+  });
 
   it('compares the path as the client sent it, also where the app is mounted in another framework', async () => {
     const app = new Koa();

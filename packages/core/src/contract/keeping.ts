@@ -24,7 +24,8 @@ export interface KeepContext extends StepContext {
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. If the store fails, the answer has a `failure`. */
   ask(step: Step): Answer | Promise<Answer>;
-  whenLost(step: Step, lost: (isTaken: boolean) => void): void;
+  /** @param askedUs when the store was asked for the claim */
+  whenLost(step: Step, askedUs: number, lost: (isTaken: boolean) => void): void;
   abandon(step: Step): void;
   writeLater(last: Step, value: LateValue): void;
   /** Stops renewing the claim of `step`, and sends `last`, the step that ends it. */
@@ -83,6 +84,7 @@ export interface ClaimTurn<Raw> extends Omit<LimiterTurn<Raw>, 'decision'> {
   };
   readonly decision?: Decision | undefined;
   readonly settled?: Settled | undefined;
+  readonly askedUs: number;
 }
 
 /** Members of a problem document (RFC 9457). Each text is already escaped for a JSON string. */

@@ -49,8 +49,10 @@ export interface Upkeep<Held> {
   /**
    * Calls `lost` if a renewal finds that another owner has the claim (`isTaken`), or if no renewal has arrived for a
    * lease, so that another owner may have it. May call it again.
+   *
+   * @param askedUs when the store was asked for the claim: its lease began later
    */
-  whenLost(step: Held, lost: (isTaken: boolean) => void): void;
+  whenLost(step: Held, askedUs: number, lost: (isTaken: boolean) => void): void;
   /**
    * Keeps trying to write `value`, the response that belongs to a claim. `last` is the step that ends the claim. The
    * attempts stop when the value is written, or when `last` is no longer retried.

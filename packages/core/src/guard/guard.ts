@@ -102,10 +102,11 @@ export class ListGuard<Raw> implements Guard<Raw> {
     startUs: number,
     exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
-    const { pipeline, releases } = this.parts;
+    const { pipeline, releases, keeper, ending } = this.parts;
     const open = pipeline.decideWithoutStore(turns);
     if (!open) return this.conclude(turns, startUs);
     releases.permits?.keepUp();
+    if (keeper) for (const turn of turns) turn.askedUs = ending.startUs();
     return pipeline.decideNow(open)
       ? this.settleClaim(turns, startUs, exchange)
       : pipeline.askStore(open, () => this.settleClaim(turns, startUs, exchange));

@@ -22,6 +22,7 @@ import type { SameKey } from './same-key.js';
 export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly settled: Settled | undefined;
+  readonly askedUs: number;
 }
 
 export class Turn<Raw> {
@@ -36,6 +37,8 @@ export class Turn<Raw> {
   answer: Answer | undefined;
   decision: Decision | undefined;
   settled: Settled | undefined;
+  /** When the store was asked, on the guard's clock; 0 in a guard without `idempotency()`. */
+  askedUs: number;
 
   constructor(
     limiter: Limiter<Raw>,
@@ -52,6 +55,7 @@ export class Turn<Raw> {
     this.answer = undefined;
     this.decision = undefined;
     this.settled = undefined;
+    this.askedUs = 0;
   }
 
   skip(): void {

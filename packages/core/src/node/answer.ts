@@ -50,12 +50,22 @@ export function watchResponse(
   let hasEnded = false;
   let isWatched = false;
   let isCut = false;
+  /** The bytes that `Content-Length` announces and the handler hasn't written yet. */
+  let missing = Number.NaN;
   let keeping: Promise<void> | undefined;
   const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
     hasBegun = true;
+    missing = Number(fieldOf(res, own, LENGTH) ?? Number.NaN);
     watcher.head(status, (name) => fieldOf(res, own, name));
   };
+  /** Calls back if the client leaves early. With all bytes, it may leave before the handler has ended the response. */
+  const onceCut = (cut: () => void): void =>
+    onceClosed(req, res as object as NodeResponse, () => {
+      if (missing === 0) void watcher.end();
+      else cut();
+      return undefined;
+    });
   /** Calls a method. If it throws before the head was sent, records again: another response may follow. */
   const attempt = (method: Method, args: unknown[]): unknown => {
     try {
@@ -83,13 +93,12 @@ export function watchResponse(
     void keeping?.then(() => tryOrDestroy(res, method, args));
   // If the client goes, frameworks destroy the stream that they send, and write nothing to the response.
   const watchStream = (answer: SentAnswer | undefined): void =>
-    onceClosed(req, res as object as NodeResponse, () => {
+    onceCut(() => {
       if (!hasBegun) {
         const { status = res.statusCode, headers } = answer ?? {};
         watcher.head(status, (name) => headers?.get(name) ?? fieldOf(sender ?? res, {}, name));
       }
       watcher.fail(); // changes nothing if the response has ended
-      return undefined;
     });
   res.on('pipe', () => watchStream(undefined));
   if (sender) {
@@ -115,15 +124,18 @@ export function watchResponse(
     if (hasEnded) return Reflect.apply(write, res, args);
     if (!isWatched && !isGone(req, res as object as NodeResponse)) {
       // If the client leaves now, the handler may stop, so what it writes later may be a part.
-      onceClosed(req, res as object as NodeResponse, () => {
+      onceCut(() => {
         isCut = true;
-        return undefined;
       });
     }
     isWatched = true;
     beginHead();
     const more = attempt(write, args);
-    if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
+    if (isChunk(args[0])) {
+      const bytes = bytesOf(args[0], args[1]);
+      missing -= bytes.length;
+      watcher.chunk(bytes);
+    }
     return more;
   };
   res.end = (...args) => {

@@ -218,11 +218,12 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     turn: LimiterTurn<Raw>,
     exchange: StoredExchange,
     context: KeepContext,
+    askedUs: number,
   ): Promise<void> | undefined {
     const step = turn.step as Step;
     const { id, owner } = step.claim as Claim;
     const own = this.chosen.get(step.claim as Claim);
-    const run = new Run(turn, exchange, context, this.settings, this.lates);
+    const run = new Run(turn, exchange, context, this.settings, this.lates, askedUs);
     this.runs.set(step, run);
     this.waiting.noteRun(step, run.over);
     try {
@@ -257,7 +258,7 @@ class GuardKeeper<Raw> implements Keeper<Raw> {
       values: valuesOf(client),
       storeTimeoutMs,
       ask: (step) => client.link.ask([step], ([answer]) => answer as Answer),
-      whenLost: (step, lost) => releases.permitsOf(step).whenLost(step, lost),
+      whenLost: (step, askedUs, lost) => releases.permitsOf(step).whenLost(step, askedUs, lost),
       abandon: (step) => releases.permitsOf(step).abandon(step),
       writeLater: (last, value) => releases.permitsOf(last).writeLater(last, value),
       end: (step, last) => releases.giveBack([releases.permitsOf(step).release(step, last)]),
@@ -294,7 +295,7 @@ class GuardKeeper<Raw> implements Keeper<Raw> {
       this.context.fault({ limiter: turn.limiter.name, source: 'adapter', error });
     try {
       return this.owner
-        .beginRun(turn as LimiterTurn<Raw>, exchange, this.context)
+        .beginRun(turn as LimiterTurn<Raw>, exchange, this.context, turn.askedUs)
         ?.catch(reportFault);
     } catch (error) {
       reportFault(error);

@@ -59,6 +59,7 @@ export class Run<Raw> implements ResponseWatcher {
     context: KeepContext,
     settings: Settings<Raw>,
     lates: LateResponses,
+    askedUs: number,
   ) {
     this.turn = turn;
     this.step = turn.step as Step;
@@ -70,7 +71,7 @@ export class Run<Raw> implements ResponseWatcher {
       this.resolveEnded = resolve;
     });
     this.cancel = this.expireLater();
-    context.whenLost(this.step, (isTaken) => {
+    context.whenLost(this.step, askedUs, (isTaken) => {
       this.isTaken ||= isTaken;
       this.controller.abort();
     });

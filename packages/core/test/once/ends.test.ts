@@ -76,6 +76,23 @@ describe('the claim of a request', () => {
     expect((await send()).text).toBe('slow');
   });
 
+  it('is lost a lease after the store was asked for it, however late the store answered', async () => {
+    const { store, send } = setUp({}, undefined, { storeTimeout: '5s' });
+    const { apply } = store;
+    store.apply = async (steps) => {
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      return apply.call(store, steps);
+    };
+    const sent = send();
+    await vi.advanceTimersByTimeAsync(4_000);
+    const slow = await sent;
+    store.apply = () => Promise.reject(new Error('down'));
+    await vi.advanceTimersByTimeAsync(0.8 * LEASE_MS);
+    expect(slow.claim?.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(0.2 * LEASE_MS - 4_001);
+    expect(slow.claim?.signal.aborted).toBe(true);
+  });
+
   it('is lost before its lease ends if the store comes back only to hang', async () => {
     const { store, send } = setUp();
     const slow = await send();
@@ -105,6 +122,33 @@ describe('the claim of a request', () => {
     await vi.advanceTimersByTimeAsync(LEASE_MS / 100);
     expect(slow.claim?.signal.aborted).toBe(true);
   });
+
+  it.each([true, false])(
+    'whose renewal was sent before a stall is lost unless its reply has come: %s',
+    async (hasCome) => {
+      let stalledUs = 0;
+      const clock = { nowUs: () => systemClock.nowUs() + stalledUs };
+      const { store, send } = setUp({}, undefined, { clock });
+      const slow = await send();
+      const { apply } = store;
+      let reply: (() => void) | undefined;
+      store.apply = async (steps) => {
+        if (steps.some(({ op }) => op === 'record')) {
+          await new Promise<void>((resolve) => {
+            reply ??= resolve;
+          });
+        }
+        return apply.call(store, steps);
+      };
+      await vi.advanceTimersByTimeAsync(LEASE_MS / 6); // the first renewal comes after a twelfth
+      stalledUs = 0.86 * LEASE_MS * 1_000;
+      void send('key-2'); // sends what is overdue, before the reply is read
+      expect(slow.claim?.signal.aborted).toBe(false);
+      if (hasCome) reply?.();
+      await vi.advanceTimersByTimeAsync(1);
+      expect(slow.claim?.signal.aborted).toBe(!hasCome);
+    },
+  );
 
   it('is not lost if one renewal in a lease reaches the store', async () => {
     const { store, send } = setUp();

@@ -291,6 +291,45 @@ describe('an answer', () => {
     },
   );
 
+  it.each<[string, (res: ServerResponse, closed: Promise<unknown>) => unknown]>([
+    [
+      'its handler ends it',
+      async (res, closed) => {
+        res.write('do');
+        res.write('ne');
+        await closed;
+        res.end();
+      },
+    ],
+    ['its handler would end it', (res) => void res.write('done')],
+    [
+      'its stream ends',
+      (res) => {
+        const stream = new PassThrough();
+        stream.pipe(res);
+        stream.write('done');
+      },
+    ],
+  ])('that its client leaves with all bytes, before %s, is kept', async (_, answer) => {
+    const { port, post, runs } = await serve((_req, res) => {
+      const closed = once(res, 'close');
+      res.writeHead(200, { 'Content-Length': 4 });
+      return answer(res, closed);
+    });
+    const headers = { 'Idempotency-Key': 'key-1', 'Content-Type': 'application/json' };
+    const where = { host: '127.0.0.1', port, path: '/charges', method: 'POST' };
+    const client = httpRequest({ ...where, headers, agent: false }).end('{"amount":5}');
+    const [first] = (await once(client, 'response')) as [IncomingMessage];
+    first.resume();
+    await once(first, 'close'); // without keep-alive, the client closes the connection
+    let again = await post('key-1');
+    await until(async () => {
+      again = await post('key-1');
+      return again.headers.get('retry-after') === null;
+    });
+    expect([again.status, again.text, again.isRepeat, runs()]).toEqual([200, 'done', true, 1]);
+  });
+
   it('that begins when its client has gone is kept', async () => {
     const { post, runs } = await left(async (res, leave) => {
       await leave();

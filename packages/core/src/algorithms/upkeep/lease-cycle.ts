@@ -1,6 +1,12 @@
 /** Renews all leases of the same length before they expire, a few per turn, and retries failed releases. */
 
-import { afterIdly, type Eventually, endsTimersWithRequests, isLater } from '../../base/host.js';
+import {
+  afterIdly,
+  afterPendingInput,
+  type Eventually,
+  endsTimersWithRequests,
+  isLater,
+} from '../../base/host.js';
 import type { AnswerBase } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
@@ -27,8 +33,10 @@ const OVERDUE_US = 1_000_000;
 
 interface WatchedClaim {
   readonly lost: (isTaken: boolean) => void;
-  /** When the last renewal was sent that has reached the store. */
+  /** When the claim was asked for, or the last renewal was sent that has reached the store. */
   renewedUs: number;
+  /** When the last renewal was sent. */
+  sentUs: number;
 }
 
 export class LeaseCycle {
@@ -78,8 +86,8 @@ export class LeaseCycle {
     if (last) this.endSteps.set(step, last);
   }
 
-  whenLost(step: Step, lost: (isTaken: boolean) => void): void {
-    this.watched.set(step, { lost, renewedUs: this.client.clock.nowUs() });
+  whenLost(step: Step, askedUs: number, lost: (isTaken: boolean) => void): void {
+    this.watched.set(step, { lost, renewedUs: askedUs, sentUs: askedUs });
   }
 
   writeLater(last: Step, value: LateValue): void {
@@ -173,14 +181,17 @@ export class LeaseCycle {
     this.turnedUs = nowUs;
     if (nowUs - this.retriedUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MAX_STEPS_AFTER_OUTAGE : MAX_STEPS_PER_TURN;
+    const hasStalled = sinceUs > this.roster.maxAgeUs;
+    const doubtful = [...(hasStalled ? this.roster.steps() : this.roster.missed)];
+    const certain = doubtful.filter((step) => !this.awaitsReply(step));
     // Releases are sent before renewals, because they free permits.
     const lost = this.lost.next(most);
     const due = this.roster.due(nowUs, sinceUs, most - lost.length);
     const calls = [...this.resend(lost), ...this.renew(due)];
     // After the renewals, because a synchronous store has already answered them.
-    const hasStalled = sinceUs > this.roster.maxAgeUs;
-    for (const step of hasStalled ? this.roster.steps() : this.roster.missed)
-      this.checkExpiry(step);
+    this.checkExpiry(certain);
+    // The reply to an earlier renewal may have arrived during a stall, but timers fire before input is read.
+    if (certain.length < doubtful.length) afterPendingInput(() => this.checkExpiry(doubtful));
     if (this.size === 0 && this.lost.size === 0) return;
     const isCut = lost.length + due.length === most;
     this.catchingUp &&= isCut;
@@ -213,11 +224,19 @@ export class LeaseCycle {
         if (step.claim) this.renewed(step, answers[0], sentUs);
         continue;
       }
+      const claim = this.watched.get(step);
+      if (claim) claim.sentUs = sentUs;
       const call = answers.then(([answer]) => this.renewed(step, answer, sentUs));
       this.track(call);
       calls.push(call);
     }
     return calls;
+  }
+
+  /** Whether no renewal has arrived since one was sent. */
+  private awaitsReply(step: Step): boolean {
+    const claim = this.watched.get(step);
+    return claim !== undefined && claim.sentUs > claim.renewedUs;
   }
 
   /** The store may run a renewal after the release of its permit or claim, which is then released again. */
@@ -234,18 +253,19 @@ export class LeaseCycle {
       return this.watched.get(step)?.lost(true);
     }
     this.roster.noteRenewal(step, hasFailedNow);
-    if (hasFailedNow) return this.checkExpiry(step);
+    if (hasFailedNow) return this.checkExpiry([step]);
     const claim = this.watched.get(step);
     if (claim) claim.renewedUs = Math.max(claim.renewedUs, sentUs);
     return undefined;
   }
 
-  /** Tells the owner of a claim if another may have it before the next turn, because no renewal arrived for a lease. */
-  private checkExpiry(step: Step): void {
-    const claim = this.watched.get(step);
-    if (!claim) return;
-    const ageUs = this.client.clock.nowUs() + this.roster.turnUs - claim.renewedUs;
-    if (ageUs >= this.leaseUs) claim.lost(false);
+  /** Tells the owners of claims that others may have before the next turn, because no renewal arrived for a lease. */
+  private checkExpiry(steps: readonly Step[]): void {
+    const latestUs = this.client.clock.nowUs() + this.roster.turnUs - this.leaseUs;
+    for (const step of steps) {
+      const claim = this.watched.get(step);
+      if (claim && claim.renewedUs <= latestUs && this.roster.has(step)) claim.lost(false);
+    }
   }
 
   private resend(releases: readonly Step[]): Promise<unknown>[] {

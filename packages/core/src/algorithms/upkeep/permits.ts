@@ -55,8 +55,8 @@ class Permits implements Upkeep<Step> {
     return Boolean(isHeld);
   }
 
-  whenLost(step: Step, lost: (isTaken: boolean) => void): void {
-    this.cycleOf(step).whenLost(step, lost);
+  whenLost(step: Step, askedUs: number, lost: (isTaken: boolean) => void): void {
+    this.cycleOf(step).whenLost(step, askedUs, lost);
   }
 
   writeLater(last: Step, value: LateValue): void {
