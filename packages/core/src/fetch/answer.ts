@@ -17,7 +17,7 @@ interface WatchedResponse<Res> {
 
 /**
  * Records `response` with `watcher`, and returns the response to send. `sendsBody` is false for HEAD. A value that is
- * not a response, or whose body was already read, is not recorded.
+ * not a response is not recorded, and only the head of one whose body was already read.
  */
 export function watchResponse<Res extends WebResponse>(
   response: Res,
@@ -28,19 +28,16 @@ export function watchResponse<Res extends WebResponse>(
   if (!response?.headers) return { response, kept: undefined };
   // `body` is read first, because @hono/node-server then replaces the headers by some with the type of the body.
   const { status, body, headers } = response;
-  const head = (): void => watcher.head(status, (name) => headers.get(name) ?? undefined);
-  if (!body || !sendsBody) {
-    head();
-    return { response, kept: watcher.end() };
-  }
+  watcher.head(status, (name) => headers.get(name) ?? undefined);
+  if (!body || !sendsBody) return { response, kept: watcher.end() };
   try {
     const { Response, ReadableStream } = webClasses();
     const source = new AnswerBody(body, watcher, signal);
-    head();
     const stream = new ReadableStream(source, { highWaterMark: 0 }); // no read-ahead
     return { response: new Response(stream, response) as Res, kept: undefined };
   } catch {
-    return { response, kept: undefined }; // the body was read or is locked, so the response can't be sent either
+    watcher.fail(); // the body was read or is locked, so the response can't be sent either
+    return { response, kept: undefined };
   }
 }
 

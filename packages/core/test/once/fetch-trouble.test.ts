@@ -91,6 +91,19 @@ describe('a fetch handler', () => {
     expect(runs()).toBe(1);
   });
 
+  it('that answers with a body that was read is done, and does not run again', async () => {
+    const { post, text, runs } = serve(async () => {
+      const answer = new Response('17', { headers: { Location: '/charges/17' } });
+      await answer.text();
+      return answer;
+    });
+    await expect((await post('key-1')).text()).rejects.toThrow('already been read');
+    const again = await post('key-1');
+    expect([again.status, again.headers.get('location')]).toEqual([409, '/charges/17']);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
+    expect(runs()).toBe(1);
+  });
+
   it('whose request is aborted while its answer is still read fails for the reader, and is kept', async () => {
     const leaving = new AbortController();
     const { post, text, runs } = serve(() => {
