@@ -4,6 +4,7 @@ import {
   type Admission,
   concurrencyLimit,
   createGuard,
+  type Duration,
   memoryStore,
   type StoredLimiter,
 } from '@spillway/core';
@@ -78,9 +79,9 @@ describe('an outage', () => {
   });
 
   describe('of a store with thousands of permits', () => {
-    async function setUpMany(count: number) {
+    async function setUpMany(count: number, lease: Duration = '60s') {
       const all = setUp();
-      const limit = concurrencyLimit({ name: 'lots', limit: 9_000, key: 'all', lease: '60s' });
+      const limit = concurrencyLimit({ name: 'lots', limit: 9_000, key: 'all', lease });
       const lots = createGuard(limit, { store: all.store, logger: false });
       for (let i = 0; i < count; i += 1) await lots.admit(request());
       const goDown = async () => {
@@ -100,6 +101,19 @@ describe('an outage', () => {
       expect(store.count('record')).toBeLessThanOrEqual(7 * 256);
       await vi.advanceTimersByTimeAsync(2_000);
       expect(store.count('record')).toBeGreaterThanOrEqual(3_000);
+    });
+
+    it('slows renewals down only until each lease is renewed: more are due than at that pace', async () => {
+      const { store, goDown, comeBack } = await setUpMany(800, '4s');
+      await goDown();
+      // 256 in each 1.6 s would renew each lease once in 5 s.
+      store.delayMs.record = 800;
+      await comeBack();
+      await vi.advanceTimersByTimeAsync(6_000);
+      for (let check = 0; check < 6; check += 1) {
+        await vi.advanceTimersByTimeAsync(250);
+        expect(held(store.memory, 'lots', 'all')).toBe(800);
+      }
     });
 
     it('may begin again while they are renewed: those that failed are renewed first when it ends', async () => {

@@ -194,7 +194,8 @@ export class LeaseCycle {
     if (certain.length < doubtful.length) afterPendingInput(() => this.checkExpiry(doubtful));
     if (this.size === 0 && this.lost.size === 0) return;
     const isCut = lost.length + due.length === most;
-    this.catchingUp &&= isCut;
+    // Ends once each lease is renewed: a turn may be cut forever, if more leases are due than at this slow pace.
+    this.catchingUp &&= isCut && (lost.length > 0 || this.roster.isCatchingUp);
     if (this.catchingUp) void this.pause(calls);
     else this.schedule(isCut ? SOONEST_US : this.pauseUs);
   }

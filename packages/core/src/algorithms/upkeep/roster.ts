@@ -34,6 +34,12 @@ export class Roster {
     return this.held.size;
   }
 
+  /** Whether a lease has not been renewed since {@link catchUp}. */
+  get isCatchingUp(): boolean {
+    for (const atUs of this.held.values()) return atUs < this.lateUs;
+    return false;
+  }
+
   steps(): Iterable<Step> {
     return this.held.keys();
   }
